@@ -1,0 +1,72 @@
+package result
+
+import (
+	"encoding/json"
+	"time"
+
+	"pugmark.dev/conform/transcript"
+)
+
+// Evidence is all that one case recorded with one subject on one transport. It
+// is stored beside the report and can be judged again.
+type Evidence struct {
+	Case      string    `json:"case"`
+	Subject   string    `json:"subject"`
+	Kind      string    `json:"kind"` // handler or runtime
+	Transport string    `json:"transport"`
+	Started   time.Time `json:"started"`
+	// Features is what the subject claims.
+	Features []string `json:"features,omitempty"`
+	// Steps is what the stage did, in order.
+	Steps []Step `json:"steps"`
+	// Invocations is one transcript for each invocation of a handler, in order.
+	Invocations []Invocation `json:"invocations"`
+	// Sessions maps the names that the case gives its sessions to their IDs.
+	Sessions map[string]string `json:"sessions,omitempty"`
+	// Fault is set when the harness could not stage the case.
+	Fault string `json:"fault,omitempty"`
+	// TimedOut is set when the limit of the whole case passed; it holds the limit.
+	TimedOut string `json:"timed-out,omitempty"`
+	// TimeScale multiplied every time limit of the case; zero is 1.
+	TimeScale float64 `json:"time-scale,omitempty"`
+}
+
+// Step is one act of the stage and its outcome.
+type Step struct {
+	// Line is the place in the case file, where there is one.
+	Line int `json:"line,omitempty"`
+	// Verb is invoke (of a handler), start, push, script, run, run-once, log,
+	// inspect, require, or expect.
+	Verb string   `json:"verb"`
+	Args []string `json:"args,omitempty"`
+	// Requirement is what the steps since the last `require` prove.
+	Requirement string `json:"requirement,omitempty"`
+	// WantError is set when the case wants the step to be refused.
+	WantError bool `json:"want-error,omitempty"`
+	// Error is set when it was.
+	Error *StepError `json:"error,omitempty"`
+	// Output is what the step printed or returned, as JSON.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Invocations is how many invocations had been recorded after this step.
+	Invocations int   `json:"invocations"`
+	TookMS      int64 `json:"took-ms"`
+}
+
+// StepError is a step's failure.
+type StepError struct {
+	// Kind is failed-invocation, request, internal, unsupported, crash or hang.
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+// Invocation is one handler invocation and who recorded it.
+type Invocation struct {
+	// Step is the index of the step that caused it.
+	Step int `json:"step"`
+	// Role is main or control (a handler case's control), or empty.
+	Role       string                `json:"role,omitempty"`
+	Transcript transcript.Transcript `json:"transcript"`
+	// Objects maps each entry's URL path to the name of its record, so that
+	// findings can speak of entries.
+	Objects map[string]string `json:"objects,omitempty"`
+}

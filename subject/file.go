@@ -1,0 +1,55 @@
+package subject
+
+// The two kinds of subject.
+const (
+	KindHandler = "handler"
+	KindRuntime = "runtime"
+)
+
+// File is a subject file as its owner writes it.
+type File struct {
+	// Name is how reports call the subject.
+	Name string `yaml:"name"`
+	// Kind is handler or runtime.
+	Kind string `yaml:"kind"`
+	// Setup is commands that are run in {cache}, once per content of this list.
+	Setup []Args `yaml:"setup,omitempty"`
+	// Version is a command that prints the subject's version.
+	Version Args `yaml:"version,omitempty"`
+	// Transports is how a handler is reached; those that are there are declared.
+	Transports Transports `yaml:"transports,omitempty"`
+	// Features is what the subject claims; what is claimed must work.
+	Features []string `yaml:"features,omitempty"`
+	// Commands is a runtime's operations as argument lists.
+	Commands map[string]Args `yaml:"commands,omitempty"`
+	// Driver is a program that answers a runtime's operations, instead of Commands.
+	Driver Args `yaml:"driver,omitempty"`
+	// KnownFailures is the path of the known-failures file.
+	KnownFailures string `yaml:"known-failures,omitempty"`
+}
+
+// Args is an argument list, never a shell line. A single string in YAML is split
+// at spaces only if it has no quotes; better write a list.
+type Args []string
+
+// Transports is how a handler is reached.
+type Transports struct {
+	// Subprocess is a command that is started for each invocation.
+	Subprocess *CommandTransport `yaml:"subprocess,omitempty"`
+	// RPC is a command that serves on descriptor 3 (PUGMARK_RPC_URL=fd://3).
+	RPC *CommandTransport `yaml:"rpc,omitempty"`
+	// HTTP is a service that is reached by its URL.
+	HTTP *HTTPTransport `yaml:"http,omitempty"`
+}
+
+// CommandTransport starts a handler by a command.
+type CommandTransport struct {
+	Command Args `yaml:"command"`
+}
+
+// HTTPTransport reaches a handler by URL; Command, if there is one, is started
+// and stopped with the run. {port} in both is a free port.
+type HTTPTransport struct {
+	URL     string `yaml:"url"`
+	Command Args   `yaml:"command,omitempty"`
+}
