@@ -41,7 +41,7 @@ func (d *document) open(fsys fs.FS) *yaml.Node {
 		d.errs = append(d.errs, fmt.Errorf("%s:1:1: the file is empty", d.file))
 		return nil
 	case err != nil:
-		d.errs = append(d.errs, fmt.Errorf("%s: %w", d.file, err))
+		d.errs = append(d.errs, d.syntaxError(err))
 		return nil
 	}
 	switch err := decoder.Decode(&second); {
@@ -49,10 +49,22 @@ func (d *document) open(fsys fs.FS) *yaml.Node {
 		d.fault(&second, "a second YAML document: the file may hold one only")
 		return nil
 	case !errors.Is(err, io.EOF):
-		d.errs = append(d.errs, fmt.Errorf("%s: %w", d.file, err))
+		d.errs = append(d.errs, d.syntaxError(err))
 		return nil
 	}
 	return first.Content[0]
+}
+
+// syntaxError moves the line, which yaml.v3 gives in the text of its error
+// only, behind the file name, where editors look for it.
+func (d *document) syntaxError(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if line, what, ok := strings.Cut(rest, ": "); ok {
+			return fmt.Errorf("%s:%s: %s", d.file, line, what)
+		}
+	}
+	return fmt.Errorf("%s: %s", d.file, text)
 }
 
 // fields says for each key that a mapping may have what to do with its value.
@@ -93,7 +105,7 @@ func (d *document) sequence(n *yaml.Node, take func(*yaml.Node)) {
 		return
 	}
 	if len(n.Content) == 0 {
-		d.fault(n, "the list is empty: leave the key out")
+		d.fault(n, "the list is empty")
 	}
 	for _, item := range n.Content {
 		take(item)
