@@ -41,21 +41,30 @@ func (s *Store) MemoryEntry(ctx context.Context, namespace, name string) (Entry,
 		return Entry{}, err
 	}
 	for ; version > 0; version-- {
-		var latest Entry
-		found := false
-		for entry, err := range memory.entries(ctx, version) {
-			if err != nil {
-				return Entry{}, err
-			}
-			if entry.Name == name {
-				latest, found = entry, true
-			}
-		}
-		if found {
-			return latest, nil
+		entry, found, err := memory.last(ctx, version, name)
+		if err != nil || found {
+			return entry, err
 		}
 	}
 	return Entry{}, fmt.Errorf("memory object %q of namespace %q: %w", name, namespace, ErrNotExist)
+}
+
+// last returns the last entry of a name in one version.
+func (s series) last(ctx context.Context, version int64, name string) (last Entry, found bool, err error) {
+	reader, err := s.open(ctx, version)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	defer reader.Close()
+	for entry, err := range reader.Entries() {
+		if err != nil {
+			return Entry{}, false, err
+		}
+		if entry.Name == name {
+			last, found = entry, true
+		}
+	}
+	return last, found, nil
 }
 
 func (s *Store) memory(namespace string) series {

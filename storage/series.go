@@ -94,58 +94,65 @@ func (s series) append(ctx context.Context, snapshot Snapshot, after int64) (ver
 }
 
 func (s series) head(ctx context.Context, version int64) (Head, error) {
-	var head Head
-	err := s.open(ctx, version, &head, func(*jsontext.Decoder) error { return nil })
-	return head, err
+	reader, err := s.open(ctx, version)
+	if err != nil {
+		return Head{}, err
+	}
+	return reader.Head, reader.Close()
 }
 
-// entries yields the entries of one version, one at a time, in their order.
-func (s series) entries(ctx context.Context, version int64) iter.Seq2[Entry, error] {
+// open reads one version up to the beginning of its entries, which stand last
+// in the file.
+func (s series) open(ctx context.Context, version int64) (*SnapshotReader, error) {
+	key := versionKey(s.prefix, version)
+	object, err := s.store.Bucket.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	reader := &SnapshotReader{key: key, object: object, decoder: jsontext.NewDecoder(object)}
+	err = decodeHead(reader.decoder, &reader.Head)
+	if err == nil && reader.Version != version {
+		err = fmt.Errorf("it says version %d", reader.Version)
+	}
+	if err != nil {
+		_ = object.Close()
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	return reader, nil
+}
+
+// SnapshotReader is a snapshot whose entries are read one at a time, so that a
+// snapshot of any length is read in flat memory. Close it when done.
+type SnapshotReader struct {
+	Head
+	key     string
+	object  *Object
+	decoder *jsontext.Decoder
+}
+
+// Entries yields the entries that the snapshot added, in descriptor order. It can
+// be ranged over once. An error ends it.
+func (r *SnapshotReader) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		var head Head
-		err := s.open(ctx, version, &head, func(decoder *jsontext.Decoder) error {
-			for decoder.PeekKind() == '{' {
-				var entry Entry
-				if err := json.UnmarshalDecode(decoder, &entry); err != nil {
-					return err
-				}
-				if !yield(entry, nil) {
-					return errStop
-				}
+		for r.decoder.PeekKind() == '{' {
+			var entry Entry
+			if err := json.UnmarshalDecode(r.decoder, &entry); err != nil {
+				yield(Entry{}, fmt.Errorf("reading %s: %w", r.key, err))
+				return
 			}
-			_, err := decoder.ReadToken() // the end of the array, or what is wrong
-			return err
-		})
-		if err != nil && !errors.Is(err, errStop) {
-			yield(Entry{}, err)
+			if !yield(entry, nil) {
+				return
+			}
+		}
+		// What follows is the end of the array, or what is wrong with it.
+		if _, err := r.decoder.ReadToken(); err != nil {
+			yield(Entry{}, fmt.Errorf("reading %s: %w", r.key, err))
 		}
 	}
 }
 
-// errStop ends an iteration that its reader left.
-var errStop = errors.New("iteration was left")
-
-// open reads one version up to the beginning of its entries, which stand last
-// in the file, and hands the decoder to body from there.
-func (s series) open(ctx context.Context, version int64, head *Head, body func(*jsontext.Decoder) error) error {
-	key := versionKey(s.prefix, version)
-	object, err := s.store.Bucket.Get(ctx, key)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", key, err)
-	}
-	defer object.Close()
-	decoder := jsontext.NewDecoder(object)
-	if err := decodeHead(decoder, head); err != nil {
-		return fmt.Errorf("reading %s: %w", key, err)
-	}
-	if head.Version != version {
-		return fmt.Errorf("reading %s: it says version %d", key, head.Version)
-	}
-	if err := body(decoder); err != nil {
-		return fmt.Errorf("reading %s: %w", key, err)
-	}
-	return nil
-}
+// Close frees the snapshot.
+func (r *SnapshotReader) Close() error { return r.object.Close() }
 
 // decodeHead reads the fields that stand before "entries" and the bracket that
 // opens it.

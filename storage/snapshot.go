@@ -23,13 +23,27 @@ func (s *Store) Head(ctx context.Context, session string, version int64) (Head, 
 	return s.snapshots(session).head(ctx, version)
 }
 
+// OpenSnapshot opens a snapshot for reading its entries one at a time, or
+// [ErrNotExist].
+func (s *Store) OpenSnapshot(ctx context.Context, session string, version int64) (*SnapshotReader, error) {
+	if err := CheckSession(session); err != nil {
+		return nil, err
+	}
+	return s.snapshots(session).open(ctx, version)
+}
+
 // Entries yields the entries that a snapshot added, in descriptor order, holding
 // one at a time. An error ends the sequence.
 func (s *Store) Entries(ctx context.Context, session string, version int64) iter.Seq2[Entry, error] {
-	if err := CheckSession(session); err != nil {
-		return func(yield func(Entry, error) bool) { yield(Entry{}, err) }
+	return func(yield func(Entry, error) bool) {
+		reader, err := s.OpenSnapshot(ctx, session, version)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		defer reader.Close()
+		reader.Entries()(yield)
 	}
-	return s.snapshots(session).entries(ctx, version)
 }
 
 // Commit stores a snapshot as snapshot.Version, which must be the one after the
