@@ -61,7 +61,7 @@ type ending struct {
 // grace of 0 or less, SIGKILL at once. It returns when all are gone and the
 // writers of Command have the last of the output, or after a few seconds more
 // than grace with what is left in Report.Left. The program need not live any
-// more; with nothing left behind End costs about a millisecond.
+// more; with nothing left behind End costs one look through /proc.
 //
 // It may be called again, and by many: while it works all wait for the same
 // clean-up, cut to the shortest grace, and get the same Report; afterwards the
