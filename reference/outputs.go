@@ -1,0 +1,217 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/storage"
+)
+
+// outputs gathers what a handler writes (section 5.3). Bodies are stored as they
+// come, everything else waits for the invocation's success.
+type outputs struct {
+	ctx      context.Context
+	runtime  *Runtime
+	manifest storage.Manifest
+
+	// entries are the session's own, in stream order (P5.2/stream-order): local
+	// ones, and the records of forks and of writes to other sessions.
+	entries []storage.Entry
+	memory  []storage.MemoryWrite
+	pause   *pause
+	// forks, writes and locals count the entries by kind.
+	forks, writes, locals int
+}
+
+// pause is what a pause Output asks for.
+type pause struct {
+	reason string
+	// sleep says that duration counts.
+	sleep    bool
+	duration time.Duration
+}
+
+// take handles one Output. What is wrong with the Output is an [*InvocationError];
+// another error is the runtime's own trouble.
+func (o *outputs) take(record protocol.Record[protocol.Output]) error {
+	out := record.Value
+	if protocol.IsControl(out.ContentType) { // reading R8
+		return o.refuse(record, errors.New("only the runtime writes control messages"))
+	}
+	route := out.Route(o.manifest.Session)
+	switch route.Kind {
+	case protocol.RouteNone:
+		return nil // P3/no-op-output
+	case protocol.RoutePause:
+		return o.takePause(record, route)
+	}
+	entry := storage.Entry{
+		ContentType: out.ContentType, ContentEncoding: out.ContentEncoding,
+		SchemaURL: out.SchemaURL, Name: out.Name, Metadata: out.Metadata,
+	}
+	switch route.Kind {
+	case protocol.RouteMemory:
+		return o.takeMemory(record, route, entry)
+	case protocol.RouteFork:
+		return o.takeFork(record, route, entry)
+	case protocol.RouteSession:
+		return o.takeWrite(record, route, entry)
+	}
+	if err := o.store(record, &entry); err != nil {
+		return err
+	}
+	o.entries = append(o.entries, entry)
+	o.locals++
+	return nil
+}
+
+// takePause remembers a pause; the last one counts (P10/last-pause). Outputs after
+// it go on to be taken (P10/continue).
+func (o *outputs) takePause(record protocol.Record[protocol.Output], route protocol.Route) error {
+	reason, err := o.pauseReason(record)
+	if err != nil {
+		return err
+	}
+	p := pause{reason: reason}
+	if route.Sleep {
+		duration, err := protocol.ParseDuration(route.Duration)
+		if err != nil { // reading R7: nothing is lost, and the pause counts as pure
+			o.runtime.logger().Warn("a sleep counts as a pause", "session", o.manifest.Session, "error", err)
+		} else {
+			p.sleep, p.duration = true, duration
+		}
+	}
+	o.pause = &p
+	return nil
+}
+
+func (o *outputs) pauseReason(record protocol.Record[protocol.Output]) (string, error) {
+	body, err := o.body(record)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	encoding := record.Value.ContentEncoding
+	if encoding == "" {
+		encoding = body.ContentEncoding
+	}
+	plain, err := protocol.Decompress(encoding, body)
+	if err != nil {
+		return "", o.refuse(record, err)
+	}
+	defer plain.Close()
+	reason, err := io.ReadAll(io.LimitReader(plain, maxReason))
+	if err != nil {
+		return "", o.refuse(record, err)
+	}
+	return string(reason), nil
+}
+
+// maxReason is how many bytes of a pause's reason are kept: it is free text of any
+// size, and may unpack to any size.
+const maxReason = 1 << 20
+
+func (o *outputs) takeMemory(record protocol.Record[protocol.Output], route protocol.Route, entry storage.Entry) error {
+	if err := storage.CheckMemoryName(route.Namespace, route.Object); err != nil {
+		return o.refuse(record, err)
+	}
+	after, err := o.runtime.Store.MemoryVersion(o.ctx, route.Namespace)
+	if errors.Is(err, storage.ErrInvalidKey) {
+		return o.refuse(record, fmt.Errorf("memory namespace %q: %w", route.Namespace, err))
+	}
+	if err != nil {
+		return err
+	}
+	entry.Name = route.Object
+	if err := o.store(record, &entry); err != nil {
+		return err
+	}
+	o.memory = append(o.memory, storage.MemoryWrite{Namespace: route.Namespace, After: after, Entry: entry})
+	return nil
+}
+
+// takeFork records a fork; the child is made by the next invocation
+// (P11.1/pending-first).
+func (o *outputs) takeFork(record protocol.Record[protocol.Output], route protocol.Route, entry storage.Entry) error {
+	child := route.Session
+	if child == "" {
+		child = o.runtime.newSessionID() // P11/child-id
+	}
+	if err := storage.CheckSession(child); err != nil {
+		return o.refuse(record, err)
+	}
+	entry.Fork, entry.TargetSession = true, child
+	if err := o.store(record, &entry); err != nil {
+		return err
+	}
+	o.entries = append(o.entries, entry)
+	o.forks++
+	return nil
+}
+
+// takeWrite records a write to another session (reading R23). The session must
+// exist (reading R42).
+func (o *outputs) takeWrite(record protocol.Record[protocol.Output], route protocol.Route, entry storage.Entry) error {
+	_, err := o.runtime.Store.Manifest(o.ctx, route.Session)
+	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, storage.ErrInvalidName) {
+		return o.refuse(record, err)
+	}
+	if err != nil {
+		return err
+	}
+	version, err := o.runtime.Store.Version(o.ctx, route.Session)
+	if err != nil {
+		return err
+	}
+	entry.TargetSession, entry.TargetVersion = route.Session, version
+	if err := o.store(record, &entry); err != nil {
+		return err
+	}
+	o.entries = append(o.entries, entry)
+	o.writes++
+	return nil
+}
+
+// store stores the body of an Output and makes entry its descriptor.
+func (o *outputs) store(record protocol.Record[protocol.Output], entry *storage.Entry) error {
+	body, err := o.body(record)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if entry.ContentType == "" {
+		entry.ContentType = body.ContentType
+	}
+	if entry.ContentEncoding == "" {
+		entry.ContentEncoding = body.ContentEncoding
+	}
+	return o.runtime.putBody(o.ctx, entry, body)
+}
+
+// body opens the body of an Output: data wins (P5.3/inline-body), else uri
+// (P5.3/uri-body); neither is an empty body.
+func (o *outputs) body(record protocol.Record[protocol.Output]) (*RemoteBody, error) {
+	out := record.Value
+	if out.URI == "" || len(out.Data) > 0 {
+		return &RemoteBody{ReadCloser: io.NopCloser(bytes.NewReader(out.Data))}, nil
+	}
+	var sources Sources = noSources{}
+	if o.runtime.Sources != nil {
+		sources = o.runtime.Sources
+	}
+	body, err := sources.Open(o.ctx, out.URI)
+	if err != nil {
+		return nil, o.refuse(record, err)
+	}
+	return body, nil
+}
+
+// refuse makes a failed invocation of an Output that can't be carried out.
+func (o *outputs) refuse(record protocol.Record[protocol.Output], err error) error {
+	return &InvocationError{Reason: ReasonOutput, Err: fmt.Errorf("at byte %d of the stream: %w", record.Offset, err)}
+}

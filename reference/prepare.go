@@ -1,0 +1,251 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/storage"
+)
+
+// view is a session as one invocation sees it: one whole snapshot version
+// (P1/whole-snapshot).
+type view struct {
+	manifest storage.Manifest
+	version  int64
+	// stop is the session's last control message if it says stopped, else nil. A
+	// parent's does not count (reading R44).
+	stop *Control
+	// stopSequence is the sequence number of stop.
+	stopSequence int64
+	// last is the sequence number of the session's last entry.
+	last int64
+	// committed says that an invocation of this session has committed; resumed,
+	// that one has since stop.
+	committed, resumed bool
+}
+
+// paused reports whether the session is stopped with nothing after the stop.
+func (v view) paused() bool { return v.stop != nil && v.stopSequence == v.last }
+
+// asleep reports whether a paused session has a time to start again.
+func (v view) asleep() bool { return v.paused() && !v.stop.StartAt.IsZero() }
+
+// lifecycle is the event that ends the input stream (section 6, readings R1, R41).
+func (v view) lifecycle() string {
+	switch {
+	case v.stop != nil && !v.resumed:
+		return protocol.EventWake
+	case v.committed:
+		return protocol.EventNone
+	case v.manifest.Parent != nil:
+		return protocol.EventFork
+	default:
+		return protocol.EventStart
+	}
+}
+
+// prepare carries out what earlier invocations of a session left to be done, and
+// then looks at its log. The order matters: a run makes pending forks and delivers
+// pending writes before it asks whether the session is paused (reading R38).
+func (r *Runtime) prepare(ctx context.Context, session string) (view, error) {
+	manifest, err := r.loadSession(ctx, session)
+	if err != nil {
+		return view{}, asRequest(err)
+	}
+	version, err := r.Store.Version(ctx, session)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{manifest: manifest, version: version}
+	var settled int64
+	if version > 0 {
+		head, err := r.Store.Head(ctx, session, version)
+		if err != nil {
+			return view{}, err
+		}
+		settled = head.Settled
+	}
+	for at := int64(1); at <= version; at++ {
+		left, err := r.look(ctx, &v, at, at > settled)
+		if err != nil {
+			return view{}, err
+		}
+		if err := r.settle(ctx, manifest, left); err != nil {
+			return view{}, err
+		}
+	}
+	return v, nil
+}
+
+// look takes one snapshot into the view. With collect, it returns the records in
+// it that must have been carried out before the next invocation.
+func (r *Runtime) look(ctx context.Context, v *view, version int64, collect bool) (leftover, error) {
+	at := storage.Version{Session: v.manifest.Session, Version: version}
+	left := leftover{at: at}
+	reader, err := r.Store.OpenSnapshot(ctx, at.Session, at.Version)
+	if err != nil {
+		return left, err
+	}
+	defer reader.Close()
+	// A child's first snapshot is normal too (reading R45), but no invocation's.
+	if reader.Type == storage.Normal && (v.manifest.Parent == nil || version > 1) {
+		v.committed, v.resumed = true, true
+	}
+	if collect {
+		left.memory = reader.Memory
+	}
+	for entry, err := range reader.Entries() {
+		if err != nil {
+			return left, err
+		}
+		v.last = entry.Sequence
+		switch {
+		case protocol.IsControl(entry.ContentType):
+			control, err := r.readControl(ctx, entry)
+			if err != nil {
+				return left, err
+			}
+			v.stop = nil
+			if control.Status == StatusStopped {
+				v.stop, v.stopSequence, v.resumed = &control, entry.Sequence, false
+			}
+		case collect && entry.Fork:
+			left.forks = append(left.forks, entry)
+		case collect && entry.TargetSession != "":
+			left.writes = append(left.writes, entry)
+		}
+	}
+	return left, nil
+}
+
+// waitOut waits until a sleep is over or something new has come (P10/sleep,
+// P10/wake).
+func (r *Runtime) waitOut(ctx context.Context, v view) error {
+	for {
+		remaining := v.stop.StartAt.Sub(r.clock().Now())
+		if remaining <= 0 {
+			return nil
+		}
+		if err := r.clock().Sleep(ctx, min(remaining, sleepPoll)); err != nil {
+			return err
+		}
+		version, err := r.Store.Version(ctx, v.manifest.Session)
+		if err != nil {
+			return err
+		}
+		if version > v.version {
+			return nil
+		}
+	}
+}
+
+// over reports whether a sleep is over.
+func (v view) over(now time.Time) bool { return !v.stop.StartAt.After(now) }
+
+// leftover are the records of one snapshot that are to be carried out.
+type leftover struct {
+	at     storage.Version
+	forks  []storage.Entry
+	writes []storage.Entry
+	memory []storage.MemoryWrite
+}
+
+// settle makes the children and delivers the writes that a snapshot records. All
+// of it may have been done before, in part or whole, by us or by a concurrent
+// runtime (P11.1/crash-recovery).
+func (r *Runtime) settle(ctx context.Context, parent storage.Manifest, left leftover) error {
+	for _, fork := range left.forks {
+		if err := r.makeChild(ctx, parent, left.at, fork); err != nil {
+			return fmt.Errorf("making child %s: %w", fork.TargetSession, err)
+		}
+	}
+	return r.deliver(ctx, left)
+}
+
+// deliver delivers the cross-session and memory writes that a snapshot records.
+func (r *Runtime) deliver(ctx context.Context, left leftover) error {
+	byTarget := make(map[string][]storage.Entry)
+	for _, write := range left.writes {
+		byTarget[write.TargetSession] = append(byTarget[write.TargetSession], write)
+	}
+	for _, write := range left.writes {
+		entries, pending := byTarget[write.TargetSession]
+		if !pending {
+			continue
+		}
+		delete(byTarget, write.TargetSession)
+		if err := r.deliverTo(ctx, write.TargetSession, left.at, entries); err != nil {
+			return err
+		}
+	}
+	byNamespace := make(map[string][]storage.Entry)
+	for _, write := range left.memory {
+		byNamespace[write.Namespace] = append(byNamespace[write.Namespace], write.Entry)
+	}
+	for _, write := range left.memory {
+		entries, pending := byNamespace[write.Namespace]
+		if !pending {
+			continue
+		}
+		delete(byNamespace, write.Namespace)
+		if err := r.Store.WriteMemory(ctx, write.Namespace, &left.at, write.After, entries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) deliverTo(ctx context.Context, target string, source storage.Version, entries []storage.Entry) error {
+	if _, err := r.loadSession(ctx, target); err != nil {
+		return fmt.Errorf("delivering to session %s: %w", target, err)
+	}
+	after := entries[0].TargetVersion
+	for _, entry := range entries {
+		after = min(after, entry.TargetVersion)
+	}
+	_, err := r.Store.Deliver(ctx, target, source, after, entries)
+	return err
+}
+
+// makeChild is the second phase of a fork (section 11.1).
+func (r *Runtime) makeChild(ctx context.Context, parent storage.Manifest, at storage.Version, fork storage.Entry) error {
+	child, created, err := r.Store.CreateSession(ctx, storage.Manifest{
+		Session: fork.TargetSession, Agent: parent.Agent, Handler: parent.Handler, // P15/inherited
+		Metadata: fork.Metadata, Parent: &at,
+	})
+	if err != nil {
+		return err
+	}
+	version, err := r.Store.Version(ctx, child.Session)
+	if err != nil {
+		return err
+	}
+	own := child.Parent != nil && *child.Parent == at
+	switch {
+	case version > 0 && !own: // P11.1/existing-child, reading R24
+		r.logger().Warn("a fork was left out: the session exists already", "session", parent.Session, "child", child.Session)
+		return nil
+	case version > 0:
+		return nil
+	}
+	r.logger().Debug("making a child", "session", parent.Session, "child", child.Session, "created", created)
+	return r.commitFirst(ctx, child.Session, fork)
+}
+
+// commitFirst commits a child's first snapshot: the fork's body as a normal entry
+// (P11/first-object, S5/child-first-entry). Losing the race for it is success
+// (P11.1/conflict-is-success).
+func (r *Runtime) commitFirst(ctx context.Context, child string, fork storage.Entry) error {
+	entry := fork
+	entry.Fork, entry.TargetSession, entry.TargetVersion = false, "", 0
+	err := r.Store.Commit(ctx, child, storage.Snapshot{
+		Head: storage.Head{Version: 1, Type: storage.Normal}, Entries: []storage.Entry{entry},
+	})
+	if errors.Is(err, storage.ErrConflict) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package reference
+
+import (
+	"context"
+	"iter"
+
+	"pugmark.dev/conform/protocol"
+)
+
+// inputs yields the input stream of an invocation (section 4.2): the memory
+// announcement, the log, the lifecycle event. It holds one entry at a time.
+func (r *Runtime) inputs(ctx context.Context, v view, s servers, index *objectIndex) iter.Seq2[protocol.Input, error] {
+	return func(yield func(protocol.Input, error) bool) {
+		if !yield(protocol.Input{Event: protocol.EventMemory, URL: s.memory}, nil) { // P4.2/memory-first
+			return
+		}
+		parts, err := r.chain(ctx, v.manifest, v.version)
+		if err != nil {
+			yield(protocol.Input{}, err)
+			return
+		}
+		for entry, err := range r.entries(ctx, parts) {
+			if err != nil {
+				yield(protocol.Input{}, err)
+				return
+			}
+			if !entry.replayed() {
+				continue
+			}
+			index.add(entry.Entry) // before the handler knows its URL
+			if !yield(v.input(entry, s), nil) {
+				return
+			}
+		}
+		yield(protocol.Input{Event: v.lifecycle()}, nil) // P4.2/lifecycle-last, P4.2/lifecycle-bare
+	}
+}
+
+// input is the record of one entry (section 4.1). The URL is there for inlined and
+// for empty bodies too (reading R49).
+func (v view) input(entry located, s servers) protocol.Input {
+	input := protocol.Input{
+		URL:             s.objectURL(entry.Entry),
+		Size:            entry.Size,
+		ContentType:     entry.ContentType,
+		ContentEncoding: entry.ContentEncoding,
+		SchemaURL:       entry.SchemaURL,
+		Name:            entry.Name,
+		Metadata:        entry.Metadata,
+	}
+	if entry.Inline() { // P7.1/inline-limit, held by the store
+		input.Data = entry.Data
+	}
+	if v.isNew(entry) {
+		input.Event = protocol.EventPush
+	}
+	return input
+}
+
+// isNew is the rule of section 4.3: after a stop, what follows it (P4.3/
+// push-after-stop); else what the latest snapshot added (P4.3/push-latest, readings
+// R5 and R43).
+func (v view) isNew(entry located) bool {
+	if entry.In.Session != v.manifest.Session {
+		return false
+	}
+	if v.stop != nil {
+		return entry.Sequence > v.stopSequence
+	}
+	return entry.In.Version == v.version
+}
