@@ -307,6 +307,9 @@ type Fed struct {
 	Trace bool `yaml:"trace,omitempty"`
 	// Fetched is the answers to the script's fetches, in order.
 	Fetched *[]Fetched `yaml:"fetched,omitempty"`
+	// ObjectURLs: every entry's url is http://<host>:<port>/sha256:<64 hex>, there is
+	// at least one, and the digest is that of the body that the script fetched.
+	ObjectURLs bool `yaml:"object-urls,omitempty"`
 	// InputClosed: the runtime ended the input stream.
 	InputClosed bool `yaml:"input-closed,omitempty"`
 }

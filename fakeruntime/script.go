@@ -49,6 +49,8 @@ type Record struct {
 	Instructions []Instruction `yaml:"instructions,omitempty"`
 	// Extra is further fields, of any JSON type, after the others.
 	Extra map[string]script.JSON `yaml:"extra,omitempty"`
+	// Filler adds an unknown field x-filler of this many bytes, for long records.
+	Filler int `yaml:"filler,omitempty"`
 	// Null names fields that are written with the value null.
 	Null []string `yaml:"null,omitempty"`
 	// Raw is bytes in place of a record.

@@ -43,6 +43,9 @@ type Step struct {
 	Requirement string `json:"requirement,omitempty"`
 	// WantError is set when the case wants the step to be refused.
 	WantError bool `json:"want-error,omitempty"`
+	// Either is set when the case admits both outcomes of the step itself; what
+	// it wants stands in an expectation.
+	Either bool `json:"either,omitempty"`
 	// Error is set when it was.
 	Error *StepError `json:"error,omitempty"`
 	// Output is what the step printed or returned, as JSON.

@@ -1,0 +1,199 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/reference"
+	"pugmark.dev/conform/storage"
+	"pugmark.dev/conform/storage/dirbucket"
+	"pugmark.dev/conform/storage/membucket"
+	"pugmark.dev/conform/subject"
+)
+
+// Reference is the reference runtime as a subject in this process. The zero value
+// is the reference itself, on stores in memory; the fields are its seams.
+type Reference struct {
+	// Bucket opens the bucket of a store; nil keeps each store in memory.
+	Bucket func(store string) (storage.Bucket, error)
+	// Runtime adjusts the runtime of a store.
+	Runtime func(*reference.Runtime)
+	// Transport wraps what carries an invocation.
+	Transport func(reference.Transport) reference.Transport
+
+	mu     sync.Mutex
+	stores map[string]storage.Bucket
+}
+
+// InFolders keeps each store in its folder, as the reference's command line does.
+func InFolders(store string) (storage.Bucket, error) { return dirbucket.Open(store) }
+
+// Features is what the reference claims in this process.
+func (*Reference) Features() []string {
+	return []string{"inspect", "log", "once", "until-idle", "agent", "metadata", "chosen-session", "tracestate", "named-handlers"}
+}
+
+// Start implements [subject.Runtime].
+func (r *Reference) Start(ctx context.Context, q subject.StartRequest) (string, error) {
+	engine, err := r.engine(q.Store)
+	if err != nil {
+		return "", refused("start", err)
+	}
+	m, err := engine.StartSession(ctx, storage.Manifest{Session: q.Session, Agent: q.Agent, Handler: q.Handler, Metadata: q.Metadata})
+	return m.Session, refused("start", err)
+}
+
+// Push implements [subject.Runtime].
+func (r *Reference) Push(ctx context.Context, q subject.PushRequest) error {
+	engine, err := r.engine(q.Store)
+	if err != nil {
+		return refused("push", err)
+	}
+	_, err = engine.Push(ctx, q.Session, reference.Object{
+		Name: q.Name, ContentType: q.ContentType, ContentEncoding: q.ContentEncoding, SchemaURL: q.SchemaURL,
+		Metadata: q.Metadata, Body: bytes.NewReader(q.Body),
+	})
+	return refused("push", err)
+}
+
+// Run implements [subject.Runtime].
+func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunReply, error) {
+	engine, err := r.engine(q.Store)
+	if err != nil {
+		return subject.RunReply{}, refused("run", err)
+	}
+	handlers := reference.Registry{Named: map[string]reference.Transport{}}
+	if handlers.Default, err = r.transport(q.Default); err != nil {
+		return subject.RunReply{}, refused("run", err)
+	}
+	for name, spec := range q.Named {
+		if handlers.Named[name], err = r.transport(spec); err != nil {
+			return subject.RunReply{}, refused("run", err)
+		}
+	}
+	options := reference.RunOptions{Handlers: handlers, Trace: protocol.TraceContext{TraceParent: q.TraceParent, TraceState: q.TraceState}}
+	run := engine.Run
+	if q.Once {
+		run = engine.RunOnce
+	}
+	done, err := run(ctx, q.Session, options)
+	return subject.RunReply{Version: &done.Version, State: string(done.State)}, refused("run", err)
+}
+
+// Log implements [subject.Runtime].
+func (r *Reference) Log(ctx context.Context, store, session string) (json.RawMessage, error) {
+	engine, err := r.engine(store)
+	if err != nil {
+		return nil, refused("log", err)
+	}
+	type entry struct {
+		reference.LogEntry
+		Body []byte `json:"body,omitempty"`
+	}
+	entries := []entry{}
+	for logged, err := range engine.Log(ctx, session) {
+		if err != nil {
+			return nil, refused("log", err)
+		}
+		body, err := readBody(ctx, engine, logged.DumpEntry)
+		if err != nil {
+			return nil, refused("log", err)
+		}
+		entries = append(entries, entry{logged, body})
+	}
+	return json.Marshal(map[string]any{"entries": entries})
+}
+
+func readBody(ctx context.Context, engine *reference.Runtime, entry reference.DumpEntry) ([]byte, error) {
+	body, err := engine.Body(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
+}
+
+// Inspect implements [subject.Runtime].
+func (r *Reference) Inspect(ctx context.Context, store, session string) (json.RawMessage, error) {
+	engine, err := r.engine(store)
+	if err != nil {
+		return nil, refused("inspect", err)
+	}
+	dump, err := engine.Inspect(ctx, session)
+	if err != nil {
+		return nil, refused("inspect", err)
+	}
+	return json.Marshal(dump)
+}
+
+// Close implements [subject.Runtime]: nothing is kept running.
+func (*Reference) Close() error { return nil }
+
+// engine is the runtime on a store; stores in memory last as long as r.
+func (r *Reference) engine(store string) (*reference.Runtime, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bucket := r.stores[store]
+	if bucket == nil {
+		bucket = &membucket.Bucket{}
+		if r.Bucket != nil {
+			var err error
+			if bucket, err = r.Bucket(store); err != nil {
+				return nil, err
+			}
+		}
+		if r.stores == nil {
+			r.stores = map[string]storage.Bucket{}
+		}
+		r.stores[store] = bucket
+	}
+	engine := &reference.Runtime{Store: &storage.Store{Bucket: bucket}}
+	if r.Runtime != nil {
+		r.Runtime(engine)
+	}
+	return engine, nil
+}
+
+func (r *Reference) transport(spec subject.HandlerSpec) (reference.Transport, error) {
+	var transport reference.Transport
+	switch {
+	case len(spec.Command) > 0:
+		transport = reference.Subprocess{Command: spec.Command}
+	default:
+		return nil, &subject.Error{Op: "run", Kind: subject.Unsupported, Message: "handlers are reached over the subprocess transport only"}
+	}
+	if r.Transport != nil {
+		transport = r.Transport(transport)
+	}
+	return transport, nil
+}
+
+// refused is an error of the reference as the agreement with a runtime tells them
+// apart.
+func refused(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *subject.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	kind := subject.Internal
+	var failed *reference.InvocationError
+	var request *reference.RequestError
+	switch {
+	case errors.As(err, &failed):
+		kind = subject.FailedInvocation
+	case errors.As(err, &request):
+		kind = subject.BadRequest
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return &subject.Error{Op: op, Kind: kind, Message: err.Error()}
+}
