@@ -1,0 +1,142 @@
+package testscript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	gotestscript "github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/stage"
+)
+
+// play is one story on its way.
+type play struct {
+	story *casefile.Story
+	world *stage.World
+	err   error
+}
+
+// Play plays a .txtar case in a world. Its error is [stage.ErrUnexpected] when a
+// step did not go as the story wants, the context's when time ran out, and else
+// a fault of the story or of the harness.
+func Play(ctx context.Context, c *casefile.Case, w *stage.World) (err error) {
+	dir, err := os.MkdirTemp("", "pugmark-story-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if rm := os.RemoveAll(dir); err == nil {
+			err = rm
+		}
+	}()
+	p := &play{story: c.Story, world: w}
+	archive := &txtar.Archive{Comment: []byte(numbered(c.Story))}
+	file := filepath.Join(dir, "story.txtar")
+	if err := os.WriteFile(file, txtar.Format(archive), 0o666); err != nil {
+		return err
+	}
+	t := &host{}
+	t.guard(func() {
+		gotestscript.RunT(t, gotestscript.Params{
+			Files: []string{file}, WorkdirRoot: dir,
+			Cmds: p.commands(ctx),
+		})
+	})
+	switch {
+	case p.err != nil:
+		return p.err
+	case t.failed:
+		return fmt.Errorf("%s: %s", c.File, strings.TrimSpace(t.log.String()))
+	}
+	return nil
+}
+
+// commands binds the verbs to this play.
+func (p *play) commands(ctx context.Context) map[string]func(*gotestscript.TestScript, bool, []string) {
+	commands := map[string]func(*gotestscript.TestScript, bool, []string){}
+	for _, v := range Verbs() {
+		commands[v.Name] = func(ts *gotestscript.TestScript, refused bool, args []string) {
+			at := stage.At{WantError: refused}
+			if len(args) > 0 {
+				if n, err := strconv.Atoi(strings.TrimPrefix(args[0], place)); err == nil && strings.HasPrefix(args[0], place) {
+					at.Line, args = n, args[1:]
+				}
+			}
+			switch {
+			case len(args) < v.min || len(args) > v.max:
+				p.err = fmt.Errorf("line %d: %s takes %s", at.Line, v.Name, v.Args)
+			default:
+				p.err = v.act(ctx, p, at, args)
+			}
+			if p.err != nil && !errors.Is(p.err, stage.ErrUnexpected) {
+				p.err = fmt.Errorf("line %d: %s %s: %w", at.Line, v.Name, strings.Join(args, " "), p.err)
+			}
+			if p.err != nil {
+				ts.Fatalf("%v", p.err)
+			}
+		}
+	}
+	return commands
+}
+
+// place marks the argument that carries a command's line number to its verb: the
+// library keeps the number to itself.
+const place = "@line-"
+
+var command = regexp.MustCompile(`^(\s*(?:!\s*)?[a-z][a-z-]*)(.*)$`)
+
+// numbered is the script with each command's line in the case file as its first
+// argument.
+func numbered(s *casefile.Story) string {
+	lines := strings.Split(s.Script, "\n")
+	for i, line := range lines {
+		lines[i] = command.ReplaceAllString(line, fmt.Sprintf("${1} %s%d${2}", place, s.ScriptLine+i))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// host is what the library runs a script on, in place of a test of package testing.
+type host struct {
+	log    strings.Builder
+	failed bool
+}
+
+// stopped is how FailNow and Skip leave a script.
+type stopped struct{}
+
+func (h *host) guard(f func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(stopped); !ok {
+				panic(r)
+			}
+		}
+	}()
+	f()
+}
+
+func (h *host) Run(_ string, f func(gotestscript.T)) { h.guard(func() { f(h) }) }
+func (h *host) Log(args ...any)                      { fmt.Fprintln(&h.log, args...) }
+func (h *host) Parallel()                            {}
+func (h *host) Verbose() bool                        { return false }
+
+func (h *host) FailNow() {
+	h.failed = true
+	panic(stopped{})
+}
+
+func (h *host) Fatal(args ...any) {
+	h.Log(args...)
+	h.FailNow()
+}
+
+// Skip can't be asked for by a story: its verbs know no conditions.
+func (h *host) Skip(args ...any) { h.Fatal(args...) }

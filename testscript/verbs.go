@@ -1,0 +1,160 @@
+package testscript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/fakehandler"
+	"pugmark.dev/conform/stage"
+)
+
+// Verb is one command of a story. It carries its own documentation.
+type Verb struct {
+	Name string
+	// Args is how its arguments are written.
+	Args string
+	// Doc is one or two sentences.
+	Doc string
+
+	min, max int
+	act      func(context.Context, *play, stage.At, []string) error
+}
+
+// Verbs is every command of a story, in the order in which the documents list
+// them. A `!` before a verb that can be refused says that it must be.
+func Verbs() []Verb {
+	return []Verb{
+		{
+			Name: "start", Args: "SESSION [FILE]", min: 1, max: 2, act: start,
+			Doc: "Creates the session that the story calls SESSION. FILE is its manifest as YAML: chosen, agent, handler, metadata.",
+		},
+		{
+			Name: "push", Args: "SESSION FILE", min: 2, max: 2, act: push,
+			Doc: "Appends an entry from outside. FILE is the entry as YAML: name, body, content-type and so on.",
+		},
+		{
+			Name: "script", Args: "FILE", min: 1, max: 1, act: lay,
+			Doc: "Says what the scripted handler does from its next invocation on: a list of operations, or a list of such lists, one for each invocation.",
+		},
+		{
+			Name: "run-once", Args: "SESSION", min: 1, max: 1, act: run(true),
+			Doc: "Runs one invocation of the session.",
+		},
+		{
+			Name: "run", Args: "SESSION", min: 1, max: 1, act: run(false),
+			Doc: "Runs the session until it is idle.",
+		},
+		{
+			Name: "log", Args: "SESSION", min: 1, max: 1,
+			Doc: "Reads the session's log. What it must hold stands in an expect.",
+			act: func(ctx context.Context, p *play, at stage.At, args []string) error {
+				return p.world.Log(ctx, at, args[0])
+			},
+		},
+		{
+			Name: "inspect", Args: "SESSION", min: 1, max: 1,
+			Doc: "Reads the session dump; `! inspect` wants a session that does not exist.",
+			act: func(ctx context.Context, p *play, at stage.At, args []string) error {
+				return p.world.Inspect(ctx, at, args[0])
+			},
+		},
+		{
+			Name: "require", Args: "REQUIREMENT", min: 1, max: 1,
+			Doc: "Says which requirement the lines that follow prove.",
+			act: func(_ context.Context, p *play, at stage.At, args []string) error {
+				p.world.Require(at, args[0])
+				return nil
+			},
+		},
+		{
+			Name: "expect", Args: "FILE", min: 1, max: 1, act: expect,
+			Doc: "Judges what happened so far by the blocks of FILE, which have the shape of a YAML case's expect.",
+		},
+	}
+}
+
+func start(ctx context.Context, p *play, at stage.At, args []string) error {
+	var s casefile.Start
+	if len(args) == 2 {
+		if err := p.read(args[1], &s); err != nil {
+			return err
+		}
+	}
+	return p.world.Start(ctx, at, args[0], s)
+}
+
+func push(ctx context.Context, p *play, at stage.At, args []string) error {
+	var entry casefile.Push
+	if err := p.read(args[1], &entry); err != nil {
+		return err
+	}
+	return p.world.Push(ctx, at, args[0], entry)
+}
+
+func lay(_ context.Context, p *play, at stage.At, args []string) error {
+	turns, err := p.turns(args[0])
+	if err != nil {
+		return err
+	}
+	return p.world.Script(at, args[0], turns)
+}
+
+func run(once bool) func(context.Context, *play, stage.At, []string) error {
+	return func(ctx context.Context, p *play, at stage.At, args []string) error {
+		return p.world.Run(ctx, at, args[0], once)
+	}
+}
+
+func expect(ctx context.Context, p *play, at stage.At, args []string) error {
+	blocks, ok := p.story.Expects[args[0]]
+	if !ok {
+		return fmt.Errorf("expect %s: the story has no such file of expectations", args[0])
+	}
+	return p.world.Expect(ctx, at, args[0], blocks)
+}
+
+// turns reads a script: one list of operations, or a list of such lists.
+func (p *play) turns(name string) ([][]fakehandler.Op, error) {
+	var node yaml.Node
+	if err := p.read(name, &node); err != nil {
+		return nil, err
+	}
+	if len(node.Content) == 1 && len(node.Content[0].Content) > 0 && node.Content[0].Content[0].Kind == yaml.SequenceNode {
+		var turns [][]fakehandler.Op
+		return turns, p.read(name, &turns)
+	}
+	var ops []fakehandler.Op
+	err := p.read(name, &ops)
+	return [][]fakehandler.Op{ops}, err
+}
+
+// read decodes one of the story's files, strictly.
+func (p *play) read(name string, into any) error {
+	data, ok := p.story.Files[name]
+	if !ok {
+		return fmt.Errorf("the story has no file %s", name)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// Usage renders the table of verbs as Markdown, for CONFORMANCE.md.
+func Usage() string {
+	var b strings.Builder
+	b.WriteString("| verb | does |\n|---|---|\n")
+	for _, v := range Verbs() {
+		fmt.Fprintf(&b, "| `%s %s` | %s |\n", v.Name, v.Args, v.Doc)
+	}
+	return b.String()
+}
