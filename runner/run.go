@@ -1,0 +1,311 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/judge"
+	"pugmark.dev/conform/process"
+	"pugmark.dev/conform/result"
+	"pugmark.dev/conform/spec"
+	"pugmark.dev/conform/stage"
+	"pugmark.dev/conform/testscript"
+)
+
+// Baseline is the case that shows that a handler follows the agreement at all. It
+// is the premise of every case that needs instructions: a handler that fails it is
+// not accused of anything that the other cases are about.
+const Baseline = "handler/agreement/observe"
+
+// Options is a run. Registry, Cases, All and Subject are needed.
+type Options struct {
+	Registry *spec.Spec
+	// Cases is what was chosen, All every case there is: the baseline is played
+	// even when it was not chosen.
+	Cases, All []*casefile.Case
+	Subject    Subject
+	// Transports keeps only these; empty keeps all that the subject offers.
+	Transports []string
+	// Fake is how a runtime starts the scripted handler.
+	Fake stage.Fake
+	// Programs is the set that handler processes are started in.
+	Programs *process.Set
+	// Parallel is how many cases run at the same time; zero is twice the number
+	// of processors, since most of a case is waiting.
+	Parallel int
+	// Seed makes session IDs; TimeScale multiplies time limits, zero is 1.
+	Seed      int64
+	TimeScale float64
+	// Evidence is the folder that evidence is written to; empty writes none.
+	Evidence string
+	// Rerun is the command that runs one case again.
+	Rerun func(c *casefile.Case, transport string) string
+	// Watch is told what happens; nil is told nothing.
+	Watch Watcher
+}
+
+// Watcher is told of a run as it happens, one call at a time.
+type Watcher interface {
+	Started(c *casefile.Case, transport string)
+	Finished(result.Case)
+}
+
+// job is one case on one transport, and where its result goes.
+type job struct {
+	c         *casefile.Case
+	transport string
+	result    result.Case
+	done      bool
+}
+
+type run struct {
+	Options
+	judge   *judge.Judge
+	pool    *stage.Pool
+	scratch string
+
+	mu        sync.Mutex
+	baselines map[string]*baseline
+}
+
+// baseline is the outcome of the baseline case on one transport, played once.
+type baseline struct {
+	once   sync.Once
+	result result.Case
+}
+
+// Run stages and judges the chosen cases. The results are in the order of case ID
+// and transport. When ctx ends, the cases under way are ended, and those that were
+// not finished are not-run. The error is a fault of the harness.
+func Run(ctx context.Context, o Options) (results []result.Case, err error) {
+	scratch, err := os.MkdirTemp("", "pugmark-conform-")
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		Options: o, judge: judge.New(o.Registry), pool: &stage.Pool{Programs: o.Programs},
+		scratch: scratch, baselines: map[string]*baseline{},
+	}
+	defer func() {
+		r.pool.Close()
+		if rm := removeAll(scratch); err == nil && rm != nil {
+			err = rm
+		}
+	}()
+	jobs := r.plan()
+	queue := make(chan *job)
+	var workers sync.WaitGroup
+	parallel := o.Parallel
+	if parallel <= 0 {
+		parallel = 2 * runtime.GOMAXPROCS(0)
+	}
+	for range parallel {
+		workers.Go(func() {
+			for j := range queue {
+				r.do(ctx, j)
+			}
+		})
+	}
+	for _, j := range jobs {
+		if ctx.Err() != nil {
+			break
+		}
+		queue <- j
+	}
+	close(queue)
+	workers.Wait()
+	for _, j := range jobs {
+		if !j.done {
+			j.result = notRun(j.c, j.transport, "the run was interrupted before this case")
+		}
+		results = append(results, j.result)
+	}
+	return results, nil
+}
+
+// plan is every chosen case on every transport, in the order of the report.
+func (r *run) plan() (jobs []*job) {
+	for _, c := range r.Cases {
+		offered := r.Subject.transports(c.Kind)
+		if len(r.Transports) > 0 {
+			offered = unique(offered, r.Transports)
+		}
+		var here []*job
+		for _, t := range offered {
+			if c.Supports(t) {
+				here = append(here, &job{c: c, transport: t})
+			}
+		}
+		if len(here) == 0 && len(r.Transports) == 0 {
+			t := strings.Join(c.Transports, ", ")
+			here = append(here, &job{c: c, transport: c.Transports[0], done: true, result: result.Case{
+				ID: c.ID, Transport: c.Transports[0], Why: c.Why, Verdict: result.NotApplicable, Checks: []result.Check{},
+				Reason: fmt.Sprintf("the case is about %s, which the subject does not offer", t),
+			}})
+		}
+		jobs = append(jobs, here...)
+	}
+	slices.SortStableFunc(jobs, func(a, b *job) int {
+		return strings.Compare(a.c.ID+"\x00"+a.transport, b.c.ID+"\x00"+b.transport)
+	})
+	return jobs
+}
+
+// do brings one job to its result.
+func (r *run) do(ctx context.Context, j *job) {
+	if j.done {
+		r.finished(j.result)
+		return
+	}
+	if r.Watch != nil {
+		r.mu.Lock()
+		r.Watch.Started(j.c, j.transport)
+		r.mu.Unlock()
+	}
+	switch missing := r.missing(j.c); {
+	case missing != nil:
+		j.result = *missing
+		j.result.Transport = j.transport
+	case j.c.ID == Baseline:
+		j.result = r.baseline(ctx, j.transport).result
+	case slices.Contains(j.c.Needs, "instructions"):
+		if b := r.baseline(ctx, j.transport); !holds(b.result.Verdict) {
+			j.result = notTestable(j.c, j.transport, fmt.Sprintf("the premise of this case, %s, ended in %s", Baseline, b.result.Verdict))
+			break
+		}
+		j.result = r.play(ctx, j.c, j.transport)
+	default:
+		j.result = r.play(ctx, j.c, j.transport)
+	}
+	if ctx.Err() != nil {
+		return // what an interrupted case showed says nothing
+	}
+	j.done = true
+	r.finished(j.result)
+}
+
+func (r *run) finished(c result.Case) {
+	if r.Watch == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Watch.Finished(c)
+}
+
+// baseline plays the baseline case on a transport, or returns what it gave.
+func (r *run) baseline(ctx context.Context, transport string) *baseline {
+	r.mu.Lock()
+	b := r.baselines[transport]
+	if b == nil {
+		b = &baseline{}
+		r.baselines[transport] = b
+	}
+	r.mu.Unlock()
+	b.once.Do(func() {
+		i := slices.IndexFunc(r.All, func(c *casefile.Case) bool { return c.ID == Baseline })
+		if i < 0 {
+			// A folder of someone's own cases need not have one.
+			b.result = result.Case{Verdict: result.Pass}
+			return
+		}
+		b.result = r.play(ctx, r.All[i], transport)
+	})
+	return b
+}
+
+// holds reports whether a premise is met.
+func holds(v result.Verdict) bool { return v == result.Pass || v == result.Warn }
+
+// missing is the result of a case that needs what the subject does not claim, or
+// nil.
+func (r *run) missing(c *casefile.Case) *result.Case {
+	claimed := r.Subject.features(c.Kind)
+	for _, need := range c.Needs {
+		if slices.Contains(claimed, need) {
+			continue
+		}
+		reason := fmt.Sprintf("the case needs the feature %s, which the subject does not claim", need)
+		out := notTestable(c, "", reason)
+		if !demanded(c.Kind, need) {
+			out.Verdict = result.NotApplicable
+		}
+		return &out
+	}
+	return nil
+}
+
+// demanded reports whether a subject that does not claim a feature leaves
+// something untested that it had to show; the others may be declared away.
+func demanded(kind, feature string) bool {
+	if kind == casefile.KindHandler {
+		return feature == "instructions"
+	}
+	return !slices.Contains([]string{"rpc", "http", "named-handlers", "inspect"}, feature)
+}
+
+// play stages and judges one case.
+func (r *run) play(ctx context.Context, c *casefile.Case, transport string) result.Case {
+	started := time.Now()
+	j := stage.Job{
+		Case: c, Transport: transport, Features: r.Subject.features(c.Kind), Fake: r.Fake, Pool: r.pool,
+		Story: testscript.Play, Seed: r.Seed, TimeScale: r.TimeScale, Scratch: r.scratch,
+	}
+	if r.Subject.Handler != nil && c.Kind == casefile.KindHandler {
+		j.Handler = &r.Subject.Handler.HandlerSubject
+	}
+	if r.Subject.Runtime != nil && c.Kind == casefile.KindRuntime {
+		j.Runtime = &r.Subject.Runtime.RuntimeSubject
+	}
+	evidence := stage.Stage(ctx, j)
+	out := r.judge.Judge(c, evidence)
+	out.DurationMS = time.Since(started).Milliseconds()
+	if r.Rerun != nil {
+		out.Rerun = r.Rerun(c, transport)
+	}
+	if r.Evidence != "" && ctx.Err() == nil {
+		where, err := result.WriteEvidence(r.Evidence, evidence, &out)
+		if err != nil {
+			out.Verdict, out.Reason = result.HarnessError, "the evidence could not be written: "+err.Error()
+		}
+		out.Evidence = where
+	}
+	return out
+}
+
+func notRun(c *casefile.Case, transport, reason string) result.Case {
+	out := notTestable(c, transport, reason)
+	out.Verdict = result.NotRun
+	return out
+}
+
+func notTestable(c *casefile.Case, transport, reason string) result.Case {
+	out := result.Case{ID: c.ID, Transport: transport, Why: c.Why, Verdict: result.NotTestable, Reason: reason}
+	for _, id := range c.Covers {
+		out.Checks = append(out.Checks, result.Check{ID: id, Requirement: id, Readings: c.Readings, Verdict: result.NotRun})
+	}
+	return out
+}
+
+// removeAll removes the scratch folder, also where a subject left folders that
+// can't be entered.
+func removeAll(dir string) error {
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(name, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
