@@ -1,0 +1,34 @@
+package casefile
+
+import (
+	"slices"
+	"time"
+)
+
+// DefaultLimit is the time limit of a case that names none.
+const DefaultLimit = 10 * time.Second
+
+// LimitOrDefault returns the time limit of the case.
+func (c *Case) LimitOrDefault() time.Duration {
+	if c.Limit > 0 {
+		return time.Duration(c.Limit)
+	}
+	return DefaultLimit
+}
+
+// Supports reports whether the case makes sense on the transport.
+func (c *Case) Supports(transport string) bool {
+	return len(c.Transports) == 0 || slices.Contains(c.Transports, transport)
+}
+
+// Requirement returns the requirement that a block of the case cites: its own, or
+// the only one that the case covers.
+func (c *Case) Requirement(block string) string {
+	if block == "" && len(c.Covers) == 1 {
+		return c.Covers[0]
+	}
+	return block
+}
+
+// Played is how often the stream of a handler case is played.
+func (h *Handler) Played() int { return max(h.Invocations, 1) }

@@ -1,0 +1,255 @@
+package casefile
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// teller goes through the script of a story, line by line, without running it.
+type teller struct {
+	*checker
+	doc   *document
+	files map[string]*file
+	world world
+	// cited is the requirements that something was asserted about.
+	cited map[string]bool
+	// open is the latest require, as long as nothing was asserted after it.
+	open *place
+	// effort tells that a runtime that does nothing fails the story somewhere.
+	effort bool
+	any    bool
+}
+
+func (t *teller) tell(script string, first int) {
+	for i, text := range strings.Split(script, "\n") {
+		words, message := split(text)
+		if message != "" {
+			t.doc.fault(first+i, 1, "%s", message)
+		}
+		if len(words) > 0 {
+			t.command(first+i, words)
+		}
+	}
+	t.close()
+	top := place{t.doc, &yaml.Node{Line: first, Column: 1}}
+	switch {
+	case !t.any:
+		top.fault("the story asserts nothing")
+	case !t.effort:
+		top.fault("asserts nothing that a runtime that does nothing would fail: add an `expect` of something that it has to do")
+	}
+	if t.any {
+		t.uncited(top, t.cited, "no `require` and no block of an expect file is about it")
+	}
+	for _, f := range t.files {
+		if !f.used {
+			t.doc.fault(f.marker, 1, "no command makes use of the file %s", f.name)
+		}
+	}
+}
+
+func (t *teller) command(line int, words []word) {
+	at := func(w word) place { return place{t.doc, &yaml.Node{Line: line, Column: w.column}} }
+	failure := words[0].text == "!"
+	if failure {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		t.doc.fault(line, 1, "a ! stands before a command")
+		return
+	}
+	name := words[0]
+	all := Verbs()
+	i := slices.IndexFunc(all, func(v Verb) bool { return v.Name == name.text })
+	switch {
+	case strings.HasPrefix(name.text, "[") || name.text == "?":
+		at(name).fault("a condition or a ? can leave a check out without a word: stories have none")
+		return
+	case i < 0:
+		var names []string
+		for _, v := range all {
+			names = append(names, v.Name)
+		}
+		at(name).fault("unknown command %q%s", name.text, orOneOf(name.text, names))
+		return
+	case failure && !all[i].Failure:
+		at(name).fault("`%s` can't be wanted to fail", name.text)
+	}
+	verb, args := all[i], words[1:]
+	if !fits(verb, args) {
+		at(name).fault("usage: %s", verb.Usage())
+		return
+	}
+	for i, shape := range verb.Args {
+		t.argument(verb, shape, args[min(i, len(args)):], at)
+	}
+	if verb.Name == "inspect" {
+		t.need(at(name), "inspect", "a session dump is a feature of its own")
+	}
+	if verb.Asserts || failure {
+		t.asserted(verb, failure)
+	}
+}
+
+// fits reports whether there are as many arguments as the verb takes.
+func fits(v Verb, args []word) bool {
+	for i, shape := range v.Args {
+		switch shape {
+		case Fields:
+			return len(args) >= i
+		case FileOrFields:
+			return len(args) > i
+		}
+	}
+	return len(args) == len(v.Args)
+}
+
+// argument checks the argument of a shape; those after it are there too, for the
+// shapes that take all.
+func (t *teller) argument(v Verb, shape Shape, args []word, at func(word) place) {
+	switch shape {
+	case NewSession:
+		t.newSession(v, args, at)
+	case SessionName:
+		t.world.name(at(args[0]), args[0].text)
+	case RequirementID:
+		t.close()
+		spot := at(args[0])
+		if !slices.Contains(t.c.Covers, args[0].text) {
+			spot.fault("%s is not in `covers`%s", args[0].text, meant(args[0].text, t.c.Covers))
+		}
+		t.world.requirement, t.open = args[0].text, &spot
+	case Fields, FileOrFields:
+		if shape == FileOrFields && len(args) == 1 && !strings.Contains(args[0].text, "=") {
+			if f := t.file(at(args[0]), args[0].text); f != nil {
+				t.pushFile(f)
+			}
+			return
+		}
+		t.fields(v, args, at)
+	case FileName:
+		f := t.file(at(args[0]), args[0].text)
+		switch {
+		case f == nil:
+		case v.Name == "script":
+			t.scriptFile(f)
+		case v.Name == "expect":
+			t.expectFile(f)
+		}
+	}
+}
+
+func (t *teller) newSession(v Verb, args []word, at func(word) place) {
+	name := args[0]
+	chosen := slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "chosen=") })
+	switch {
+	case !isName(name.text):
+		at(name).fault("%q: a session's name is lower-case letters, digits and hyphens", name.text)
+	case slices.Contains(t.world.names, name.text) && !chosen:
+		at(name).fault("a session is called %q already", name.text)
+	default:
+		t.world.names = append(t.world.names, name.text)
+	}
+}
+
+// asserted notes that a command checks what was last required.
+func (t *teller) asserted(v Verb, failure bool) {
+	t.open, t.any = nil, true
+	if v.Name != "expect" {
+		t.cited[t.about()] = true
+		// Nothing but a failure or a session's dump tells a runtime that does
+		// nothing from one that works; what is expected of it, expect files say.
+		t.effort = t.effort || failure && v.Name != "inspect" || !failure && v.Name == "inspect"
+	}
+}
+
+// about is the requirement that a command is a check of.
+func (t *teller) about() string {
+	if t.world.requirement == "" {
+		return t.sole("")
+	}
+	return t.world.requirement
+}
+
+// close complains of a requirement that nothing was asserted about.
+func (t *teller) close() {
+	if t.open != nil {
+		t.open.fault("nothing is asserted after this `require`")
+	}
+	t.open = nil
+}
+
+func (t *teller) file(at place, name string) *file {
+	f, ok := t.files[name]
+	if !ok {
+		var names []string
+		for n := range t.files {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		at.fault("the story has no file %s%s", name, meant(name, names))
+		return nil
+	}
+	f.used = true
+	return f
+}
+
+func (t *teller) scriptFile(f *file) {
+	turns, root := turnsOf(f.doc, t.shapes, f.data)
+	if root == nil {
+		return
+	}
+	for i, turn := range turns {
+		t.ops(place{f.doc, root}.item(i), turn)
+		t.world.names = append(t.world.names, sessionsOf(turn)...)
+		for _, op := range turn {
+			t.world.fetches = t.world.fetches || op.Fetch != nil
+		}
+	}
+}
+
+func (t *teller) pushFile(f *file) {
+	pushes, root := pushesOf(f.doc, t.shapes, f.data)
+	for i, p := range pushes {
+		push(place{f.doc, root}.item(i), p)
+	}
+}
+
+// expectFile checks the blocks of a file where it is used: the same file can be
+// used after another require.
+func (t *teller) expectFile(f *file) {
+	root := f.doc.parse(f.data)
+	if root == nil {
+		return
+	}
+	root = itself(root)
+	blocks, ok := decode[[]RuntimeExpect](f.doc, t.shapes, root, walker{})
+	if !ok {
+		return
+	}
+	t.c.Story.Expects[f.name] = blocks
+	for i, e := range blocks {
+		t.cited[t.runtimeExpect(place{f.doc, root}.item(i), e, t.world)] = true
+		t.effort = t.effort || e.asksForEffort()
+	}
+}
+
+func (t *teller) fields(v Verb, args []word, at func(word) place) {
+	if len(args) == 0 {
+		return
+	}
+	root := t.pairsOf(args, at)
+	switch {
+	case root == nil:
+	case v.Name == "start":
+		if s, ok := decode[Start](t.doc, t.shapes, root, walker{}); ok {
+			t.start(place{t.doc, root}, s)
+		}
+	default:
+		if p, ok := decode[Push](t.doc, t.shapes, root, walker{}); ok {
+			push(place{t.doc, root}, p)
+		}
+	}
+}
