@@ -15,7 +15,8 @@ type Recorder struct {
 	// Limit is how many bytes of one stream are kept; what comes after is counted
 	// in a Left event. Zero means DefaultLimit.
 	Limit int64
-	// Sink, when set, is called with each event as it is recorded, in order.
+	// Sink, when set, is called with each event as it is recorded, in order. What a
+	// Left event grows by comes as a further one, so that the sum is the same.
 	Sink func(Event)
 
 	mu        sync.Mutex
@@ -53,6 +54,9 @@ func (r *Recorder) Add(e Event) {
 			}
 			if i, ok := r.left[e.Stream]; ok {
 				r.events[i].Count += over
+				if r.Sink != nil {
+					r.Sink(Event{At: e.At, Kind: Left, Stream: e.Stream, Count: over})
+				}
 				return
 			}
 			r.left[e.Stream] = len(r.events)

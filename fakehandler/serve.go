@@ -1,0 +1,63 @@
+package fakehandler
+
+import (
+	"net/http"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/transcript"
+)
+
+// service is the scripted handler over HTTP. A GET without a query is a health
+// check and no invocation; everything else is one, right or wrong.
+type service struct {
+	scripted
+	transport string
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && r.URL.RawQuery == "" {
+		return
+	}
+	rec, err := newRecord(s.folder, s.transport)
+	if err != nil {
+		complain(err)
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	a := &answer{
+		ctx: r.Context(), w: w, control: http.NewResponseController(w), rec: rec, exchange: rec.Exchange(),
+		process: s.transport == protocol.TransportRPC,
+	}
+	if a.process {
+		rec.process()
+	}
+	rec.Add(transcript.Event{Kind: transcript.Request, Stream: transcript.Post, HTTP: &transcript.HTTP{
+		Exchange: a.exchange, Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Header: requestHeader(r),
+	}})
+	// A handler may answer without reading (P16/early-exit).
+	if err := a.control.EnableFullDuplex(); err != nil {
+		rec.note("full duplex: %v", err)
+	}
+	p := &player{
+		folder: s.folder, rec: rec, prefix: s.prefix, out: a,
+		in:    newInput(r.Body, transcript.Post, rec),
+		trace: protocol.TraceContextFromHeader(r.Header),
+	}
+	end, err := p.playNumbered(r.Context(), s.script)
+	if err != nil {
+		p.fault(err)
+		complain(err)
+		end = outcome{status: StatusFault}
+	}
+	if end.signal != "" {
+		die(rec, end.signal)
+	}
+	whole := a.finish(end.status)
+	if err := rec.close(); err != nil {
+		complain(err)
+		whole = false
+	}
+	if !whole {
+		panic(http.ErrAbortHandler) // net/http's way to break a connection
+	}
+}
