@@ -108,6 +108,7 @@ const (
 	HowHang       = "hang"        // the time limit passed; the harness ended the group
 	HowFlood      = "flood"       // more output than the limit; the harness ended the group
 	HowNotStarted = "not-started" // the process could not be started
+	HowCancelled  = "cancelled"   // the run itself was ended, and the handler with it
 )
 
 // Success reports whether the invocation completed as sections 2.1 and 2.2 have
