@@ -5,14 +5,14 @@ type Check struct {
 	// ID is unique within the case.
 	ID          string   `json:"id"`
 	Requirement string   `json:"requirement"`
-	Readings    []string `json:"readings,omitempty"`
+	Readings    []string `json:"readings"`
 	Verdict     Verdict  `json:"verdict"`
 	// Where is the place in the evidence: "stdout, byte 17", "entry 2, name".
-	Where string `json:"where,omitempty"`
-	Want  string `json:"want,omitempty"`
-	Got   string `json:"got,omitempty"`
+	Where string `json:"where"`
+	Want  string `json:"want"`
+	Got   string `json:"got"`
 	// Diff is a structural or byte diff, where one helps.
-	Diff string `json:"diff,omitempty"`
+	Diff string `json:"diff"`
 }
 
 // Case is the result of one case on one transport.
@@ -22,13 +22,13 @@ type Case struct {
 	Why       string  `json:"why"`
 	Verdict   Verdict `json:"verdict"`
 	// Reason says in one sentence why the verdict is not a pass.
-	Reason     string  `json:"reason,omitempty"`
+	Reason     string  `json:"reason"`
 	DurationMS int64   `json:"duration-ms"`
 	Checks     []Check `json:"checks"`
 	// Evidence is the path of the evidence folder of this case.
-	Evidence string `json:"evidence,omitempty"`
+	Evidence string `json:"evidence"`
 	// Rerun is the command that runs just this case again.
-	Rerun string `json:"rerun,omitempty"`
+	Rerun string `json:"rerun"`
 }
 
 // Requirement is the result of one requirement over all cases of a run.
