@@ -137,8 +137,8 @@ func TestDecompressorsLeaveNoGoroutines(t *testing.T) {
 }
 
 func TestAHugeZstdWindowIsRefused(t *testing.T) {
-	// A frame header that asks for a window of 2^31 bytes: descriptor 0, then exponent 21, mantissa 0.
-	_, err := decompressed("zstd", []byte("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"))
+	// A frame header that asks for a window of 2^28 bytes: descriptor 0, then exponent 18, mantissa 0.
+	_, err := decompressed("zstd", []byte("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"))
 	require.ErrorIs(t, err, zstd.ErrWindowSizeExceeded)
 	// The same with 2^27 bytes, an empty last block: within the limit.
 	got, err := decompressed("zstd", []byte("\x28\xb5\x2f\xfd\x00\x88\x01\x00\x00"))

@@ -107,7 +107,7 @@ func TestBytesThatComeWithAnErrorAreRead(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 }
 
-// together gives its bytes and an error in one read, which io.Reader allows.
+// together gives its last bytes and an error in one read, which io.Reader allows.
 type together struct {
 	text  string
 	cause error
@@ -116,17 +116,28 @@ type together struct {
 func (r *together) Read(p []byte) (int, error) {
 	n := copy(p, r.text)
 	r.text = r.text[n:]
+	if r.text != "" {
+		return n, nil
+	}
 	return n, r.cause
 }
 
 func TestAFaultInTheLastBytesIsAFaultOfTheStream(t *testing.T) {
 	cause := errors.New("reset")
-	_, err := protocol.NewOutputDecoder(&together{`{"name":x`, cause}).Next()
-	var syntax *protocol.SyntaxError
-	require.ErrorAs(t, err, &syntax)
-	require.Equal(t, protocol.KindSyntax, syntax.Kind)
-	_, err = protocol.NewOutputDecoder(&together{`{"name":`, cause}).Next()
-	require.ErrorIs(t, err, cause)
+	// The long texts reach the reader past the buffer in between.
+	for _, name := range []string{"a", strings.Repeat("a", 300<<10), strings.Repeat("a", 3<<20)} {
+		_, err := protocol.NewOutputDecoder(&together{`{"name":"` + name + `"x`, cause}).Next()
+		var syntax *protocol.SyntaxError
+		require.ErrorAs(t, err, &syntax)
+		require.Equal(t, protocol.KindSyntax, syntax.Kind)
+		_, err = protocol.NewOutputDecoder(&together{`{"name":"` + name, cause}).Next()
+		require.ErrorIs(t, err, cause)
+		d := protocol.NewOutputDecoder(&together{`{"name":"` + name + `"}`, cause})
+		_, err = d.Next()
+		require.NoError(t, err)
+		_, err = d.Next()
+		require.ErrorIs(t, err, cause)
+	}
 }
 
 type stuckReader struct{}
@@ -192,6 +203,28 @@ func TestLargeRecordsCostMemoryInProportion(t *testing.T) {
 		// The buffer doubles (at most four times the size in all), Raw and Data follow.
 		require.Less(t, used, uint64(7*size), "bytes allocated for a record of %d", size)
 	}
+}
+
+func TestALargeRecordIsNotHeldOnTo(t *testing.T) {
+	const size = 16 << 20
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap()
+	d := protocol.NewOutputDecoder(io.MultiReader(strings.NewReader(`{"name":"`),
+		&repeated{text: strings.Repeat("x", 1024), n: size}, strings.NewReader(`"}{"name":"b"}`)))
+	rec, err := d.Next()
+	require.NoError(t, err)
+	require.Len(t, rec.Value.Name, size)
+	rec, err = d.Next()
+	require.NoError(t, err)
+	require.Equal(t, "b", rec.Value.Name)
+	require.Less(t, heap(), before+size/2)
+	_, err = d.Next()
+	require.Equal(t, io.EOF, err)
 }
 
 func TestWhitespaceIsNotKept(t *testing.T) {
