@@ -25,7 +25,7 @@ func decodeBase64(text []byte) (data []byte, bad int, err error) {
 		}
 	}
 	encoding := base64.StdEncoding
-	if len(text)%4 != 0 && !bytes.HasSuffix(text, []byte("=")) {
+	if !bytes.HasSuffix(text, []byte("=")) {
 		encoding = base64.RawStdEncoding
 	}
 	data = make([]byte, encoding.DecodedLen(len(text)))
