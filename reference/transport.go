@@ -104,5 +104,9 @@ func readOutputs(wire Wire, r io.Reader, output func(protocol.Record[protocol.Ou
 	if refused != nil {
 		return refused
 	}
+	var cut *protocol.ReadError
+	if errors.As(err, &cut) {
+		return &InvocationError{Reason: ReasonConnection, Err: err}
+	}
 	return &InvocationError{Reason: ReasonStream, Err: err}
 }
