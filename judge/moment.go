@@ -1,0 +1,197 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/result"
+)
+
+// run is one run step and the invocations that it caused.
+type run struct {
+	session string
+	step    *result.Step
+	feeds   []*feed
+}
+
+// moment is what is known of a runtime at an `expect`.
+type moment struct {
+	e     *result.Evidence
+	step  int
+	runs  []run
+	feeds []*feed // of all invocations of the case
+	// logs and dumps is the latest `log` and `inspect` step of each session.
+	logs, dumps map[string]*result.Step
+}
+
+// lastRun is the last run, of the session when one is named.
+func (m *moment) lastRun(session string) *run {
+	for i := len(m.runs) - 1; i >= 0; i-- {
+		if session == "" || m.runs[i].session == session {
+			return &m.runs[i]
+		}
+	}
+	return nil
+}
+
+// invoked is how many invocations had been made so far.
+func (m *moment) invoked() (n int) {
+	for _, r := range m.runs {
+		n += len(r.feeds)
+	}
+	return n
+}
+
+// id is the ID of a session of the case.
+func (m *moment) id(name string) (string, bool) {
+	id, ok := m.e.Sessions[name]
+	if !ok && len(name) == 32 && strings.Trim(name, "0123456789abcdef") == "" {
+		return name, true
+	}
+	return id, ok
+}
+
+// name is what the case calls a session, for findings.
+func (m *moment) name(id string) string {
+	for _, name := range sortedKeys(m.e.Sessions) {
+		if m.e.Sessions[name] == id {
+			return name
+		}
+	}
+	return orElse(id, "none")
+}
+
+// runtimePart is one key of an expectation block on a runtime.
+type runtimePart struct {
+	key         string
+	requirement string
+	aboutRun    bool // speaks of how the run ends
+	judge       func(*moment) outcome
+}
+
+// runtimeParts lists the keys that a block gives, in order of cause. session is
+// what the block means when it names none.
+func runtimeParts(b *casefile.RuntimeExpect, session string) (list []runtimePart) {
+	// Runs and what was fed are the last ones, unless the block names a session.
+	named := b.Session
+	if session != mainSession && named == "" {
+		named = session
+	}
+	session = orElse(b.Session, session)
+	add := func(key string, judge func(*moment) outcome) *runtimePart {
+		list = append(list, runtimePart{key: key, judge: judge})
+		return &list[len(list)-1]
+	}
+	if b.Run != "" {
+		add("run", func(m *moment) outcome { return checkRun(b, named, m) }).aboutRun = true
+	}
+	if b.Says != "" {
+		add("says", func(m *moment) outcome { return checkSays(b.Says, named, m) }).aboutRun = true
+	}
+	if b.Invocations != nil {
+		add("invocations", func(m *moment) outcome { return checkInvocations(*b.Invocations, named, m) })
+	}
+	if b.Fed != nil {
+		list = append(list, fedParts(b.Fed, named, session)...)
+	}
+	if b.Log != nil {
+		add("log", func(m *moment) outcome { return checkLog(b, session, m) })
+	}
+	if b.Version != nil {
+		add("version", func(m *moment) outcome { return checkVersion(*b.Version, session, m) })
+	}
+	if b.Types != nil {
+		add("types", func(m *moment) outcome { return checkTypes(b.Types, session, m) })
+	}
+	if b.Parent != "" {
+		add("parent", func(m *moment) outcome { return checkParent(b.Parent, session, m) })
+	}
+	if b.AnyOf != nil {
+		var alternatives [][]runtimePart
+		about := false
+		for i := range b.AnyOf {
+			parts := runtimeParts(&b.AnyOf[i], orElse(named, session))
+			alternatives = append(alternatives, parts)
+			for _, p := range parts {
+				about = about || p.aboutRun
+			}
+		}
+		add("any-of", func(m *moment) outcome {
+			return anyOf(len(alternatives), func(i int) (string, outcome) {
+				for _, p := range alternatives[i] {
+					if o := p.judge(m); o.verdict != result.Pass {
+						return p.key, o
+					}
+				}
+				return "", passed()
+			})
+		}).aboutRun = about
+	}
+	return list
+}
+
+const neverInvoked = "the handler was never invoked"
+
+// checkRun judges the outcome of the last run. It rests on the handler's having
+// been invoked, unless the block says that it was not or why the run fails.
+func checkRun(b *casefile.RuntimeExpect, session string, m *moment) outcome {
+	r := m.lastRun(session)
+	if r == nil {
+		return unseen("a run", "none in the evidence")
+	}
+	where := "the step " + stepWords(r.step)
+	if b.Run == "failure" {
+		switch {
+		case r.step.Error == nil:
+			return failed(finding{where: where, want: "the run fails", got: "success" + stateOf(r.step)})
+		case len(r.feeds) == 0 && b.Says == "" && (b.Invocations == nil || *b.Invocations != 0):
+			return failed(finding{where: where, want: "the run fails because of the invocation", got: neverInvoked + ": " + r.step.Error.Message})
+		}
+		return passed()
+	}
+	switch {
+	case r.step.Error != nil:
+		return failed(finding{where: where, want: "the run succeeds", got: fmt.Sprintf("an error (%s): %s", r.step.Error.Kind, r.step.Error.Message)})
+	case len(r.feeds) > 0:
+		return passed()
+	case b.Invocations != nil && *b.Invocations == 0 && m.invoked() > 0:
+		return passed()
+	case b.Invocations != nil && *b.Invocations == 0:
+		return unseen("a run that is known to invoke the handler when it should", "no invocation in the whole case")
+	}
+	return failed(finding{where: where, want: "a run that invokes the handler", got: neverInvoked})
+}
+
+func stateOf(s *result.Step) string {
+	if len(s.Output) == 0 {
+		return ""
+	}
+	return ", " + clip(string(s.Output), 200)
+}
+
+func checkSays(want, session string, m *moment) outcome {
+	r := m.lastRun(session)
+	switch {
+	case r == nil:
+		return unseen("a run", "none in the evidence")
+	case r.step.Error == nil:
+		return failed(finding{where: "the step " + stepWords(r.step), want: "a failure that says " + quote(want), got: "success"})
+	case !strings.Contains(r.step.Error.Message, want):
+		return failed(finding{where: "the message of " + stepWords(r.step), want: "text that contains " + quote(want), got: quote(r.step.Error.Message)})
+	}
+	return passed()
+}
+
+func checkInvocations(want int, session string, m *moment) outcome {
+	r := m.lastRun(session)
+	switch {
+	case r == nil:
+		return unseen("a run", "none in the evidence")
+	case len(r.feeds) != want:
+		return failed(finding{where: "the step " + stepWords(r.step), want: count(want, "invocation"), got: count(len(r.feeds), "invocation")})
+	case want == 0 && m.invoked() == 0 && r.step.Error == nil:
+		return unseen("a run that is known to invoke the handler when it should", "no invocation in the whole case")
+	}
+	return passed()
+}
