@@ -64,7 +64,11 @@ func (s *Store) Manifest(ctx context.Context, session string) (Manifest, error) 
 		return Manifest{}, err
 	}
 	var file manifestFile
-	if err := s.readJSON(ctx, manifestKey(session), &file); err != nil {
+	err := s.readJSON(ctx, manifestKey(session), &file)
+	if errors.Is(err, ErrNotExist) {
+		return Manifest{}, fmt.Errorf("session %s %w", session, ErrNotExist)
+	}
+	if err != nil {
 		return Manifest{}, fmt.Errorf("session %s: %w", session, err)
 	}
 	return file.Manifest, nil

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"pugmark.dev/conform/reference"
+	"pugmark.dev/conform/storage"
+)
+
+// The exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1 // an invocation failed by its handler
+	exitOther  = 2 // wrong usage, or anything else
+)
+
+// streams are the standard streams of the program.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// run is the program: it returns the exit status.
+func run(ctx context.Context, args []string, std streams) int {
+	a := &app{streams: std}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	status := exitOther
+	var failure *reference.InvocationError
+	if errors.As(err, &failure) {
+		status = exitFailed
+		failure.Stderr = nil // it went to our own as it came
+	}
+	fmt.Fprintf(std.err, "pugmark-ref: %v\n", err)
+	return status
+}
+
+// app is what the verbs share.
+type app struct {
+	streams
+	store   string
+	verbose bool
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pugmark-ref",
+		Short: "Run pugmark handlers on sessions in a local store",
+		Long: `pugmark-ref is the reference runtime of the pugmark handler protocol.
+
+  pugmark-ref start
+  pugmark-ref push <<<'{"kind":"input","text":"hello"}'
+  pugmark-ref run --once -- python handler.py
+  pugmark-ref log -A
+
+Exit status: 0 when all is well, 1 when an invocation failed by its handler,
+2 for wrong usage and everything else.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.store, "store", "b", defaultStore, "store: a folder, or a file:// URL of one")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
+	root.AddCommand(a.startCommand(), a.pushCommand(), a.runCommand(), a.logCommand(), a.inspectCommand(), a.versionCommand())
+	return root
+}
+
+// with opens the store, hands the runtime on it to do, and closes it.
+func (a *app) with(do func(*reference.Runtime, *openStore) error) error {
+	return a.withStore(false, do)
+}
+
+// withNew is with for a verb that may make the store.
+func (a *app) withNew(do func(*reference.Runtime, *openStore) error) error {
+	return a.withStore(true, do)
+}
+
+func (a *app) withStore(create bool, do func(*reference.Runtime, *openStore) error) error {
+	store, err := openStoreAt(a.store, create)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelWarn
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	runtime := &reference.Runtime{
+		Store:   &storage.Store{Bucket: store.bucket},
+		Logger:  slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})),
+		Sources: reference.Folders{store.folder},
+	}
+	return errors.Join(do(runtime, store), store.bucket.Close())
+}
+
+// withoutTime leaves the time out of log lines: they are read as they come.
+func withoutTime(groups []string, attr slog.Attr) slog.Attr {
+	if len(groups) == 0 && attr.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return attr
+}
+
+// sessionFlag adds the flag by which a verb takes a session other than the current.
+func sessionFlag(command *cobra.Command, session *string) {
+	command.Flags().StringVar(session, "session", "", "session ID, 32 hex digits (default: the one that was started last)")
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"pugmark.dev/conform/reference"
+)
+
+func (a *app) inspectCommand() *cobra.Command {
+	var session string
+	command := &cobra.Command{
+		Use:   "inspect [SESSION]",
+		Short: "Print the session dump: manifest, versions and descriptors, as JSON",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.with(func(runtime *reference.Runtime, store *openStore) error {
+				if len(args) == 1 {
+					session = args[0]
+				}
+				id, err := store.session(session)
+				if err != nil {
+					return err
+				}
+				dump, err := runtime.Inspect(command.Context(), id)
+				if err != nil {
+					return err
+				}
+				text, err := json.Marshal(dump, json.Deterministic(true), jsontext.WithIndent("  "))
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(a.out, "%s\n", text)
+				return err
+			})
+		},
+	}
+	sessionFlag(command, &session)
+	return command
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program and of the protocol",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			version := "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+				version = info.Main.Version
+			}
+			_, err := fmt.Fprintf(a.out, "pugmark-ref %s, protocol 1\n", version)
+			return err
+		},
+	}
+}

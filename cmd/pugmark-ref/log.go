@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/reference"
+)
+
+func (a *app) logCommand() *cobra.Command {
+	var session string
+	var all, asJSON bool
+	command := &cobra.Command{
+		Use:   "log",
+		Short: "Show a session's log, its ancestors' entries first",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.with(func(runtime *reference.Runtime, store *openStore) error {
+				id, err := store.session(session)
+				if err != nil {
+					return err
+				}
+				print := a.printEntry
+				if asJSON {
+					print = a.printEntryJSON
+				}
+				for entry, err := range runtime.Log(command.Context(), id) {
+					if err != nil {
+						return err
+					}
+					if !all && !entry.Replayed() {
+						continue
+					}
+					if err := print(command.Context(), runtime, entry); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	sessionFlag(command, &session)
+	command.Flags().BoolVarP(&all, "all", "A", false, "also control messages and the records of forks and writes, which no handler is fed")
+	command.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line, with the body in base64")
+	return command
+}
+
+// jsonEntry is an entry with its body.
+type jsonEntry struct {
+	reference.LogEntry
+	Body []byte `json:"body"`
+}
+
+func (a *app) printEntryJSON(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) error {
+	body, err := runtime.Body(ctx, entry.DumpEntry)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(jsonEntry{entry, data}, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s\n", line)
+	return err
+}
+
+// printEntry prints an entry for people: a line of facts, and the body below it.
+func (a *app) printEntry(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) error {
+	facts := []string{fmt.Sprintf("%d.%d", entry.Version, entry.Sequence)}
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, name+printable(value))
+		}
+	}
+	add("", string(entry.Type))
+	add("name ", entry.Name)
+	switch {
+	case entry.Control != nil:
+		add("", entry.Control.Status)
+		if !entry.Control.StartAt.IsZero() {
+			add("until ", entry.Control.StartAt.Format(time.RFC3339Nano))
+		}
+		add("reason ", entry.Control.Reason)
+	case entry.Fork:
+		add("fork of ", entry.TargetSession)
+	default:
+		add("to ", entry.TargetSession)
+	}
+	add("from ", entry.SourceSession)
+	if entry.Control == nil {
+		add("", entry.ContentType)
+		add("", entry.ContentEncoding)
+		facts = append(facts, fmt.Sprintf("%d bytes", entry.Size))
+	}
+	if _, err := fmt.Fprintln(a.out, strings.Join(facts, "  ")); err != nil || entry.Control != nil {
+		return err
+	}
+	text, err := shown(ctx, runtime, entry)
+	if err != nil || text == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "    %s\n", strings.ReplaceAll(text, "\n", "\n    "))
+	return err
+}
+
+// shownLimit is how many bytes of a body the log shows.
+const shownLimit = 2 << 10
+
+// shown is the decoded body as far as a terminal can show it.
+func shown(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) (string, error) {
+	body, err := runtime.Body(ctx, entry.DumpEntry)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	plain, err := protocol.Decompress(entry.ContentEncoding, body)
+	if err != nil {
+		return fmt.Sprintf("(it can't be decoded: %v)", err), nil
+	}
+	defer plain.Close()
+	data, err := io.ReadAll(io.LimitReader(plain, shownLimit+1))
+	if err != nil {
+		return fmt.Sprintf("(it can't be decoded: %v)", err), nil
+	}
+	more := ""
+	if len(data) > shownLimit {
+		data, more = data[:shownLimit], " ..."
+		for len(data) > 0 && !utf8.RuneStart(data[len(data)-1]) {
+			data = data[:len(data)-1]
+		}
+		if r, _ := utf8.DecodeLastRune(data); r == utf8.RuneError {
+			data = data[:max(len(data)-1, 0)]
+		}
+	}
+	if !utf8.Valid(data) {
+		return "(binary)", nil
+	}
+	return printable(strings.TrimRight(string(data), "\n")) + more, nil
+}
+
+// printable escapes what would change a terminal: control characters other than
+// line ends and tabs.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
