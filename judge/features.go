@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/result"
 )
 
@@ -23,22 +24,10 @@ type unsupported struct {
 // feature returns the feature that an operation, or one of its fields, belongs
 // to in the agreement with a handler subject.
 func (u unsupported) feature() string {
-	switch u.Op {
-	case "write":
-		switch u.Field {
-		case "fork", "session":
-			return u.Field
-		case "content-encoding":
-			return "encode"
-		}
-	case "write-remote", "memory", "load":
-		return u.Op
-	case "observe":
-		if u.Field == "events" {
-			return "typed-events"
-		}
+	if u.Op == "observe" && u.Field == "events" {
+		return "typed-events"
 	}
-	return featureInstructions
+	return orElse(casefile.InstructionFeature(u.Op, u.Field), orElse(casefile.InstructionFeature(u.Op, ""), featureInstructions))
 }
 
 // supported looks for answers that say that the subject can't do what the case

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/transcript"
 )
 
 // fedParts lists what a block wants of what the last invocation's handler was fed.
@@ -35,6 +37,9 @@ func fedParts(f *casefile.Fed, run, session string) (list []runtimePart) {
 	}
 	if f.Lifecycle != "" {
 		add("lifecycle", readable(func(_ *moment, v *feed) outcome { return checkLifecycle(f.Lifecycle, v) }))
+	}
+	if f.ObjectURLs {
+		add("object-urls", readable(func(_ *moment, v *feed) outcome { return checkObjectURLs(v) }))
 	}
 	if f.InputClosed {
 		add("input-closed", func(_ *moment, v *feed) outcome {
@@ -293,4 +298,52 @@ func checkFetched(want []casefile.Fetched, v *feed) outcome {
 			return fmt.Sprintf("status %d for %s %s", q.answer.HTTP.Status, q.method, clip(q.target, 120))
 		},
 	}.judge()
+}
+
+// checkObjectURLs wants every entry's url in the shape of section 7 (P7/object-url,
+// P17/closed-urls), and its digest to be that of the body behind it: of the packed
+// one, or of the unpacked one (R3).
+func checkObjectURLs(v *feed) outcome {
+	urls, proven := 0, 0
+	for _, r := range v.entries() {
+		if _, ok := r.get("url"); !ok {
+			continue
+		}
+		urls++
+		text := r.str("url")
+		place := fmt.Sprintf("%s, record %d, url", v.name, r.number)
+		digest, ok := objectDigest(text)
+		if !ok {
+			return failed(finding{where: place, want: "http://<host>:<port>/sha256:<64 lower-case hex digits>", got: r.shown("url")})
+		}
+		for _, q := range v.reqs {
+			if q.answer == nil || q.answer.HTTP.Status != 200 || q.path() != "/"+digest || q.stream != transcript.Objects {
+				continue
+			}
+			data := v.bodies[q.answer.HTTP.Exchange]
+			plain, err := decoded(data, header(q.answer.HTTP.Header, "Content-Encoding"))
+			if protocol.Digest(data) != digest && (err != nil || protocol.Digest(plain) != digest) {
+				return failed(finding{where: place, want: "the digest of the body behind it, " + protocol.Digest(data), got: digest})
+			}
+			proven++
+		}
+	}
+	switch {
+	case urls == 0:
+		return failed(finding{where: v.name, want: "at least one entry with a url", got: "none"})
+	case proven == 0:
+		return unseen("a fetched body to hold against its url", "the script fetched none")
+	}
+	return passed()
+}
+
+// objectDigest returns the digest in an object's URL, and whether the URL has the
+// closed shape.
+func objectDigest(text string) (digest string, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Port() == "" {
+		return "", false
+	}
+	digest = strings.TrimPrefix(u.Path, "/")
+	return digest, protocol.ValidDigest(digest) && text == "http://"+u.Host+"/"+digest
 }

@@ -134,8 +134,13 @@ func (s *stream) object(i int, open bool) int {
 	}
 	next := lineEnd(s.raw, f.offset)
 	if f.named {
+		// The rest of the record is no fault of its own: the stream goes on with the
+		// next line that begins one.
+		for next < len(s.raw) && !beginsRecord(s.raw[next+1:]) {
+			next = lineEnd(s.raw, next+1)
+		}
 		s.note(violation{rule: ruleSingle, offset: i, want: "every record one JSON object",
-			got: fmt.Sprintf("a record that begins at byte %d and stops being JSON at byte %d: %s", i, f.offset, quoteBytes(s.raw[f.offset:next]))})
+			got: fmt.Sprintf("a record that begins at byte %d and stops being JSON at byte %d: %s", i, f.offset, quoteBytes(s.raw[f.offset:lineEnd(s.raw, f.offset)]))})
 		return next
 	}
 	s.foreign(i, next)
@@ -179,6 +184,11 @@ func (s *stream) foreign(from, to int) {
 		got: "non-JSON on the stream: " + quoteBytes(s.raw[from:to])})
 }
 
+func beginsRecord(line []byte) bool {
+	return len(line) > 0 && line[0] == '{' && looksLikeRecord(line[1:])
+}
+
+// looksLikeRecord reports whether what follows a brace could be a record.
 func looksLikeRecord(rest []byte) bool {
 	rest = bytes.TrimLeft(rest[:min(len(rest), 64)], " \t\r\n")
 	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '}')
