@@ -22,17 +22,17 @@ func (e *Emit) fields(framing script.Framing) (script.Fields, error) {
 			return nil, err
 		}
 		data = base64Text(stored, framing.Unpadded)
-		if e.ContentType == nil {
+		if e.ContentType == nil && !e.elsewhere("content-type") {
 			contentType = e.Body.DefaultType()
 		}
-		if e.ContentEncoding == nil {
+		if e.ContentEncoding == nil && !e.elsewhere("content-encoding") {
 			contentEncoding = e.Body.Encoding
 		}
 	}
 	if e.Data != nil {
 		data = *e.Data
 	}
-	w := fieldWriter{zeros: framing.Zeros, nulls: e.Null}
+	w := fieldWriter{zeros: framing.Zeros, elsewhere: e.elsewhere}
 	w.text("uri", e.URI, false)
 	w.text("data", data, e.Data != nil)
 	w.text("content-type", contentType, false)
@@ -49,6 +49,13 @@ func (e *Emit) fields(framing script.Framing) (script.Fields, error) {
 	w.fields.JSON(e.Extra)
 	w.fields.Null(e.Null)
 	return w.fields, nil
+}
+
+// elsewhere reports whether the script writes the field in another way, so that it
+// has no default.
+func (e *Emit) elsewhere(name string) bool {
+	_, extra := e.Extra[name]
+	return extra || slices.Contains(e.Null, name)
 }
 
 // numbered returns the record's i-th copy, counted from 1.
@@ -70,12 +77,12 @@ func (p *Pause) emit() *Emit {
 
 // fieldWriter leaves empty fields out unless they are to be written out.
 type fieldWriter struct {
-	fields script.Fields
-	zeros  bool
-	nulls  []string // written as null later, so not as a zero too
+	fields    script.Fields
+	zeros     bool
+	elsewhere func(name string) bool
 }
 
-func (w *fieldWriter) wants(name string) bool { return w.zeros && !slices.Contains(w.nulls, name) }
+func (w *fieldWriter) wants(name string) bool { return w.zeros && !w.elsewhere(name) }
 
 func (w *fieldWriter) text(name, text string, always bool) {
 	if text != "" || always || w.wants(name) {

@@ -91,7 +91,7 @@ func start(t *testing.T, env []string, extra []*os.File, args ...string) *child 
 	program, err := os.Executable()
 	require.NoError(t, err)
 	c := &child{Cmd: exec.Command(program, args...)}
-	c.Env, c.ExtraFiles, c.Dir = append([]string{}, env...), extra, "/"
+	c.Env, c.ExtraFiles, c.Dir = append(append([]string{}, env...), raceEnv...), extra, "/"
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
 		require.NoError(t, err)

@@ -51,7 +51,7 @@ func TestWhatPassesTheLimitIsCounted(t *testing.T) {
 	dir := t.TempDir()
 	rec, err := newRecord(dir, "subprocess")
 	require.NoError(t, err)
-	block := make([]byte, recordLimit/2+1)
+	block := bytes.Repeat([]byte("a"), recordLimit/2+1)
 	for range 3 {
 		rec.sent(transcript.Stdout, block)
 	}

@@ -223,7 +223,7 @@ func TestRPCSignalEndsTheProcess(t *testing.T) {
 // TestRPCGrandchildDoesNotInheritTheSocket: a port that a grandchild holds would be
 // answered by nobody.
 func TestRPCGrandchildDoesNotInheritTheSocket(t *testing.T) {
-	f := lay(t, turn1(Op{Grandchild: &Grandchild{Holds: []string{"stderr"}, For: script.Duration(400 * time.Millisecond)}}))
+	f := lay(t, turn1(Op{Grandchild: &Grandchild{Holds: []string{"stderr"}, For: script.Duration(2 * time.Second)}}))
 	address, file := listen(t)
 	c := start(t, []string{"PUGMARK_RPC_URL=fd://3"}, []*os.File{file}, verbScripted, f.script, f.records)
 	require.Equal(t, 200, post(t, "http://"+address, plainInput).Status)

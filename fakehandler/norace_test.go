@@ -1,0 +1,5 @@
+//go:build !race
+
+package fakehandler
+
+var raceEnv []string
