@@ -1,0 +1,46 @@
+package reference_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/reference"
+)
+
+func TestBodyByURI(t *testing.T) {
+	folder := t.TempDir()
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "a b"), []byte("hello"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o666))
+	require.NoError(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(folder, "link")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "fifo"), 0o666))
+
+	w := newWorld(t, parentID)
+	w.runtime.Sources = reference.Folders{folder}
+	w.once(parentID, emits(
+		protocol.Output{Name: "by uri", URI: "file://" + folder + "/a%20b"},
+		protocol.Output{Name: "both", URI: "file://" + folder + "/none", Data: []byte("data wins")},
+		protocol.Output{Name: "memories/ns/k", URI: "file://localhost" + folder + "/a%20b"},
+	))
+	wantLines(t, "log", []string{"1 1.1 normal by uri=hello", "1 1.2 normal both=data wins"}, w.log(parentID))
+	requireMemory(t, w, "ns", "k", 5)
+
+	for _, uri := range []string{
+		"file://" + outside + "/secret", "file://" + folder + "/../" + filepath.Base(outside) + "/secret",
+		"file://" + folder + "/%2e%2e/" + filepath.Base(outside) + "/secret", "file://" + folder + "/link",
+		"file://" + folder + "/fifo", "file://" + folder, "file://" + folder + "/none", "file://elsewhere" + folder + "/a%20b",
+		"s3://bucket/key", folder + "/a b", "%zz",
+	} {
+		_, err := w.runtime.RunOnce(t.Context(), parentID, handledBy(&scripted{
+			steps: []func(*invocation) error{emits(protocol.Output{URI: uri})},
+		}))
+		var failure *reference.InvocationError
+		require.ErrorAs(t, err, &failure, uri)
+		require.Equal(t, reference.ReasonOutput, failure.Reason)
+	}
+}
