@@ -6,20 +6,17 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"pugmark.dev/conform/fakeruntime"
 	"pugmark.dev/conform/process"
 	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/subject"
 )
 
 // stopGrace is how long a process may take to end after SIGTERM.
 const stopGrace = 2 * time.Second
-
-// readyLimit is how long a service may take until it accepts connections.
-const readyLimit = 20 * time.Second
 
 // Pool keeps the handler processes that serve many cases: each takes one request
 // at a time, so there are as many as cases run at the same time. The zero value
@@ -50,7 +47,7 @@ type lease struct {
 // lease returns a server for the subject's handler on rpc or http. A case that
 // needs variables of its own gets a process of its own.
 func (p *Pool) lease(ctx context.Context, h *HandlerSubject, transport string, variables map[string]string) (lease, error) {
-	if transport == protocol.TransportHTTP && h.HTTP.Command == nil && h.HTTP.Handler == nil {
+	if transport == protocol.TransportHTTP && h.Served == nil && len(h.HTTP.Args) == 0 {
 		return p.fixedURL(h.HTTP.URL, variables)
 	}
 	key := h.Name + "\x00" + transport
@@ -132,10 +129,30 @@ func (p *Pool) start(ctx context.Context, h *HandlerSubject, transport string, v
 		}
 		return &server{target: rpc.Target(), usable: rpc.Usable, stop: func() { rpc.Stop(stopGrace) }}, nil
 	}
-	if h.HTTP.Handler != nil {
-		return serveHere(h.HTTP.Handler)
+	if h.Served != nil {
+		return serveHere(h.Served)
 	}
-	return p.startService(ctx, h.HTTP, variables)
+	command := *h.HTTP
+	command.Env = slices.Clone(command.Env)
+	for name, value := range variables {
+		command.Env = append(command.Env, name+"="+value)
+	}
+	service, err := subject.StartService(ctx, command, subject.ServiceOptions{Set: p.Programs})
+	if err != nil {
+		return nil, err
+	}
+	return &server{
+		target: fakeruntime.Target{URL: service.URL},
+		usable: func() bool {
+			select {
+			case <-service.Done():
+				return false
+			default:
+				return true
+			}
+		},
+		stop: func() { service.Stop(stopGrace) },
+	}, nil
 }
 
 // serveHere serves a handler in this process.
@@ -157,73 +174,6 @@ func serveHere(handler http.Handler) (*server, error) {
 			service.Close()
 			<-done
 		},
-	}, nil
-}
-
-// startService starts a service on a free port and waits until it accepts
-// connections.
-func (p *Pool) startService(ctx context.Context, s *Service, variables map[string]string) (*server, error) {
-	reserved, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	address := reserved.Addr().String()
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	if err := reserved.Close(); err != nil {
-		return nil, err
-	}
-	args := slices.Clone(s.Command.Args)
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{port}", port)
-	}
-	env := protocol.CleanEnviron(s.Command.Env)
-	for name, value := range variables {
-		env = append(env, name+"="+value)
-	}
-	said := &process.Capture{}
-	program, err := p.Programs.Start(process.Command{Args: args, Dir: s.Command.Dir, Env: env, Stdout: said, Stderr: said})
-	if err != nil {
-		return nil, err
-	}
-	deadline := time.NewTimer(readyLimit)
-	defer deadline.Stop()
-	retry := time.NewTicker(20 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			conn.Close()
-			break
-		}
-		select {
-		case <-retry.C:
-			continue
-		case <-program.Done():
-			exit := program.Wait()
-			program.End(0)
-			return nil, fmt.Errorf("%s ended before it took connections on %s: %s\n%s", args[0], address, exit, said)
-		case <-deadline.C:
-			err = fmt.Errorf("%s took no connection on %s within %s\n%s", args[0], address, readyLimit, said)
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		program.End(stopGrace)
-		return nil, err
-	}
-	return &server{
-		target: fakeruntime.Target{URL: strings.ReplaceAll(s.URL, "{port}", port)},
-		usable: func() bool {
-			select {
-			case <-program.Done():
-				return false
-			default:
-				return true
-			}
-		},
-		stop: func() { program.End(stopGrace) },
 	}, nil
 }
 

@@ -36,7 +36,7 @@ func InFolders(store string) (storage.Bucket, error) { return dirbucket.Open(sto
 
 // Features is what the reference claims in this process.
 func (*Reference) Features() []string {
-	return []string{"inspect", "log", "once", "until-idle", "agent", "metadata", "chosen-session", "tracestate", "named-handlers"}
+	return []string{"rpc", "http", "inspect", "log", "once", "until-idle", "agent", "metadata", "chosen-session", "tracestate", "named-handlers"}
 }
 
 // Start implements [subject.Runtime].
@@ -68,14 +68,11 @@ func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunR
 	if err != nil {
 		return subject.RunReply{}, refused("run", err)
 	}
-	handlers := reference.Registry{Named: map[string]reference.Transport{}}
-	if handlers.Default, err = r.transport(q.Default); err != nil {
-		return subject.RunReply{}, refused("run", err)
-	}
+	var close closers
+	defer close.all()
+	handlers := reference.Registry{Default: r.transport(q.Default, &close), Named: map[string]reference.Transport{}}
 	for name, spec := range q.Named {
-		if handlers.Named[name], err = r.transport(spec); err != nil {
-			return subject.RunReply{}, refused("run", err)
-		}
+		handlers.Named[name] = r.transport(spec, &close)
 	}
 	options := reference.RunOptions{Handlers: handlers, Trace: protocol.TraceContext{TraceParent: q.TraceParent, TraceState: q.TraceState}}
 	run := engine.Run
@@ -160,18 +157,34 @@ func (r *Reference) engine(store string) (*reference.Runtime, error) {
 	return engine, nil
 }
 
-func (r *Reference) transport(spec subject.HandlerSpec) (reference.Transport, error) {
+// transport is how a handler is reached; nil when there is none.
+func (r *Reference) transport(spec subject.HandlerSpec, close *closers) reference.Transport {
 	var transport reference.Transport
 	switch {
 	case len(spec.Command) > 0:
 		transport = reference.Subprocess{Command: spec.Command}
+	case len(spec.RPC) > 0:
+		rpc := &reference.RPC{Command: spec.RPC}
+		*close = append(*close, rpc)
+		transport = rpc
+	case spec.URL != "":
+		transport = reference.HTTP{URL: spec.URL}
 	default:
-		return nil, &subject.Error{Op: "run", Kind: subject.Unsupported, Message: "handlers are reached over the subprocess transport only"}
+		return nil
 	}
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}
-	return transport, nil
+	return transport
+}
+
+// closers is the RPC processes of a run, which end with it (reading R52).
+type closers []io.Closer
+
+func (c closers) all() {
+	for _, closer := range c {
+		closer.Close()
+	}
 }
 
 // refused is an error of the reference as the agreement with a runtime tells them
