@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/result"
@@ -29,6 +30,20 @@ func parse(t *testing.T, s *spec.Spec, name, text string) *casefile.Case {
 	c, problems := casefile.LoadFile(fstest.MapFS{name: {Data: []byte(text)}}, name, s)
 	require.Empty(t, problems)
 	return c
+}
+
+// loose reads a case of one block without the lint of the loader, which refuses
+// cases that only show how one key is judged.
+func loose(t *testing.T, text string) *casefile.Case {
+	t.Helper()
+	var c struct {
+		Covers  []string
+		Handler casefile.Handler       `yaml:",inline"`
+		Expect  casefile.HandlerExpect `yaml:"expect"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &c))
+	c.Handler.Expect = []casefile.HandlerExpect{c.Expect}
+	return &casefile.Case{ID: "handler/x/part", Kind: "handler", Covers: c.Covers, Handler: &c.Handler}
 }
 
 // b64 is the data field of a text.

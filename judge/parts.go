@@ -77,7 +77,7 @@ func (h *handlerCase) parts(b *casefile.HandlerExpect) (list []part) {
 		add("same-outputs", h.checkSameOutputs)
 	}
 	if b.AnyOf != nil {
-		add("any-of", h.checkAnyOf(b.AnyOf))
+		add("any-of", h.checkAnyOf(b.AnyOf)).selfEvident = true // as far as its alternatives are
 	}
 	return list
 }
