@@ -86,6 +86,11 @@ func (a *answer) finish(status int) (whole bool) {
 	if status != 0 {
 		code = http.StatusInternalServerError
 	}
+	if a.ctx.Err() != nil {
+		a.rec.closed(transcript.Answer, "by the peer")
+		a.end(false)
+		return false
+	}
 	if a.begun {
 		// The status has been sent: all that is left for a failure is to break off.
 		whole = status == 0 && a.how.Truncate == nil && !a.broken

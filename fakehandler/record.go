@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -40,15 +41,7 @@ type record struct {
 // newRecord takes the next number in the folder. Several processes may do so at
 // the same time: each gets its own.
 func newRecord(folder, transport string) (*record, error) {
-	taken, err := numbers(folder)
-	if err != nil {
-		return nil, err
-	}
-	next := 1
-	if len(taken) > 0 {
-		next = taken[len(taken)-1] + 1
-	}
-	for ; ; next++ {
+	for next := firstFree(folder); ; next++ {
 		file, err := os.OpenFile(recordPath(folder, next), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -61,6 +54,20 @@ func newRecord(folder, transport string) (*record, error) {
 		r.line(head{By: by, Transport: transport, Started: time.Now()})
 		return r, nil
 	}
+}
+
+// firstFree guesses the next number from the number of those taken, in a few looks:
+// they have no gaps, and reading a folder of many would be most of an invocation.
+func firstFree(folder string) int {
+	taken := func(n int) bool {
+		_, err := os.Lstat(recordPath(folder, n))
+		return err == nil
+	}
+	bound := 1
+	for taken(bound) {
+		bound *= 2
+	}
+	return 1 + sort.Search(bound-1, func(i int) bool { return !taken(i + 1) })
 }
 
 func (r *record) line(v any) {

@@ -40,6 +40,17 @@ func TestALastLineCutShortIsLeftOut(t *testing.T) {
 	}
 }
 
+func TestTheNextNumberIsTheFirstFreeOne(t *testing.T) {
+	dir := t.TempDir()
+	for n := 1; n <= 70; n++ {
+		require.Equal(t, n, firstFree(dir))
+		rec, err := newRecord(dir, "http")
+		require.NoError(t, err)
+		require.Equal(t, n, rec.number)
+		require.NoError(t, rec.close())
+	}
+}
+
 func TestAFaultyLineInTheMiddleIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(recordPath(dir, 7), []byte("{\"by\":\"fakehandler\"}\nx\n{}\n"), 0o666))

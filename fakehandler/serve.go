@@ -46,15 +46,17 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	end, err := p.playNumbered(r.Context(), s.script)
 	if err != nil {
 		p.fault(err)
-		complain(err)
 		end = outcome{status: StatusFault}
+		if a.process { // else stderr is the harness's own
+			complain(err)
+		}
 	}
 	if end.signal != "" {
 		die(rec, end.signal)
 	}
 	whole := a.finish(end.status)
 	if err := rec.close(); err != nil {
-		complain(err)
+		complain(err) // there is no record left to say it in
 		whole = false
 	}
 	if !whole {

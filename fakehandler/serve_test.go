@@ -207,6 +207,7 @@ func TestHTTPHangEndsWithItsRequest(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 	server.Close() // would never return if the handler went on
+	requireDiff(t, "how it ended", "cut", f.last(t).Ended().How)
 }
 
 func TestRPCSignalEndsTheProcess(t *testing.T) {
