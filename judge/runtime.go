@@ -80,6 +80,15 @@ func (r *runtimeCase) plans() {
 		return
 	}
 	requirement := ""
+	open := -1 // the last `require` without an expectation so far
+	// A `require` whose steps are followed by no expectation is proven by their
+	// outcomes, and has a check of its own.
+	own := func() {
+		if open >= 0 {
+			r.acts[open].own = r.plan("require/"+r.acts[open].arg, r.acts[open].arg, r.c.Readings)
+		}
+		open = -1
+	}
 	for line := range strings.SplitSeq(r.c.Story.Script, "\n") {
 		words := strings.Fields(line)
 		if len(words) < 2 || strings.HasPrefix(words[0], "#") {
@@ -87,19 +96,15 @@ func (r *runtimeCase) plans() {
 		}
 		switch words[0] {
 		case "require":
-			requirement = words[1]
+			own()
+			requirement, open = words[1], len(r.acts)
 			r.acts = append(r.acts, act{verb: "require", arg: requirement})
 		case "expect":
+			open = -1
 			r.expectation(requirement, words[1], words[1]+"/", r.c.Story.Expects[words[1]])
 		}
 	}
-	// A `require` whose steps are followed by no expectation is proven by their
-	// outcomes.
-	for i := range r.acts {
-		if r.acts[i].verb == "require" && (i+1 == len(r.acts) || r.acts[i+1].verb == "require") {
-			r.acts[i].own = r.plan("require/"+r.acts[i].arg, r.acts[i].arg, r.c.Readings)
-		}
-	}
+	own()
 }
 
 // expectation plans the checks of an `expect`.
@@ -210,7 +215,7 @@ func (r *runtimeCase) outcome(i int, s *result.Step) bool {
 		case kindUnsupported:
 			v, reason := r.lacks(s)
 			if v == result.Fail {
-				r.contradict(s, what+" works, since the subject claims the feature", "unsupported: "+s.Error.Message)
+				r.contradict(s, what+" works, since the subject claims its feature", reason)
 			}
 			r.halt(v, reason)
 			return false
