@@ -6,13 +6,14 @@ const (
 	KindRuntime = "runtime"
 )
 
-// File is a subject file as its owner writes it.
+// File is a subject file as its owner writes it; [Load] reads it.
 type File struct {
 	// Name is how reports call the subject.
 	Name string `yaml:"name"`
 	// Kind is handler or runtime.
 	Kind string `yaml:"kind"`
-	// Setup is commands that are run in {cache}, once per content of this list.
+	// Setup is commands that are run in {cache}, once per content of this list
+	// and of the files and folders that it names by {dir}, {dir}/.. included.
 	Setup []Args `yaml:"setup,omitempty"`
 	// Version is a command that prints the subject's version.
 	Version Args `yaml:"version,omitempty"`
@@ -20,16 +21,19 @@ type File struct {
 	Transports Transports `yaml:"transports,omitempty"`
 	// Features is what the subject claims; what is claimed must work.
 	Features []string `yaml:"features,omitempty"`
-	// Commands is a runtime's operations as argument lists.
+	// Commands is a runtime's operations as argument lists, by the names of
+	// CommandNames.
 	Commands map[string]Args `yaml:"commands,omitempty"`
 	// Driver is a program that answers a runtime's operations, instead of Commands.
 	Driver Args `yaml:"driver,omitempty"`
-	// KnownFailures is the path of the known-failures file.
+	// KnownFailures is the path of the known-failures file, from the folder of
+	// the subject file.
 	KnownFailures string `yaml:"known-failures,omitempty"`
 }
 
-// Args is an argument list, never a shell line. A single string in YAML is split
-// at spaces only if it has no quotes; better write a list.
+// Args is an argument list, never a shell line. In YAML it is a list of texts. One
+// text is taken too, and split at white space, if a shell would read it the same
+// way: with a quote, a backslash or a shell's operator in it, it is refused.
 type Args []string
 
 // Transports is how a handler is reached.
