@@ -1,0 +1,229 @@
+//go:build unix
+
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pugmark.dev/conform/process"
+)
+
+// versionTime is how long the version command may take.
+const versionTime = 10 * time.Second
+
+// ErrDriver is a subject file with a driver.
+var ErrDriver = errors.New("a runtime with a `driver` is not supported by this version yet: give its operations as `commands`")
+
+// ResolvedCommand is a command that can be started as it is: its placeholders
+// have their values, all but {port}, which a service gets when it starts.
+type ResolvedCommand struct {
+	// Args is the program and its arguments; none for a service that the user
+	// runs.
+	Args []string
+	// Dir is the folder of the subject file.
+	Dir string
+	// Env is the whole environment; see Environment. What an invocation sets
+	// comes on top.
+	Env []string
+	// URL is where an HTTP service answers, with {port} if that is chosen anew
+	// for each start.
+	URL string
+}
+
+// Opened is a subject that is set up: what its file says, ready to start.
+type Opened struct {
+	Name, Kind string
+	// Version is what the version command printed, in one line; empty if the
+	// file has none.
+	Version  string
+	Features []string
+	// Handler is how a handler is reached, by transport. The subprocess command
+	// is started for each invocation, the rpc command on a listening descriptor
+	// 3, the http command by StartService.
+	Handler map[string]ResolvedCommand
+	// KnownFailures is the path of the known-failures file, or empty.
+	KnownFailures string
+	// Dir is the folder of the subject file, Cache is its {cache}.
+	Dir, Cache string
+
+	file *File
+	env  []string
+}
+
+// DefaultCache is the folder that set-ups and shipped subjects are kept in
+// when the user names none.
+func DefaultCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("cache folder: %w", err)
+	}
+	return filepath.Join(dir, "pugmark-conform"), nil
+}
+
+// Open does the set-up of a subject whose file stands in dir, unless it was done
+// before with the same content, asks for its version, and makes sure that its
+// programs are there. progress, if not nil, is told what takes long. Set-ups are
+// kept under cacheRoot and may be shared by any number of runs at the same time.
+//
+// The error is a *SetupError when a line of setup did not go through, wraps a
+// *process.StartError when a program is missing, and wraps the cause of ctx when
+// that ended first.
+func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(string)) (*Opened, error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	if f.Driver != nil {
+		return nil, fmt.Errorf("subject %s: %w", f.Name, ErrDriver)
+	}
+	for _, path := range []*string{&dir, &cacheRoot} { // commands run elsewhere
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return nil, fmt.Errorf("subject %s: %w", f.Name, err)
+		}
+		*path = absolute
+	}
+	s, err := newSetup(f, dir, cacheRoot)
+	if err != nil {
+		return nil, err
+	}
+	s.env = Environment(os.Environ())
+	cache, err := s.run(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	o := &Opened{
+		Name: f.Name, Kind: f.Kind, Features: f.Features, Handler: map[string]ResolvedCommand{},
+		Dir: dir, Cache: cache, file: f, env: s.env,
+	}
+	if f.KnownFailures != "" {
+		o.KnownFailures = f.KnownFailures
+		if !filepath.IsAbs(o.KnownFailures) {
+			o.KnownFailures = filepath.Join(dir, o.KnownFailures)
+		}
+	}
+	o.resolve(f.Transports)
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("subject %s: %w%s", f.Name, err, o.advice())
+	}
+	if o.Version, err = o.version(ctx, versionTime); err != nil {
+		return nil, fmt.Errorf("subject %s: %w%s", f.Name, err, o.advice())
+	}
+	return o, nil
+}
+
+// Transports returns the transports that a handler offers, in the order in
+// which they are shown.
+func (o *Opened) Transports() []string {
+	var names []string
+	for _, name := range TransportNames() {
+		if _, ok := o.Handler[name]; ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Runtime is a runtime's operations; see Commands.
+func (o *Opened) Runtime() (Runtime, error) { return newCommands(o.file, o.Dir, o.Cache, o.env) }
+
+func (o *Opened) values() map[string]string {
+	return map[string]string{"cache": o.Cache, "dir": o.Dir}
+}
+
+func (o *Opened) command(args Args) ResolvedCommand {
+	return ResolvedCommand{Args: expandAll(args, o.values()), Dir: o.Dir, Env: o.env}
+}
+
+func (o *Opened) resolve(t Transports) {
+	if t.Subprocess != nil {
+		o.Handler[TransportSubprocess] = o.command(t.Subprocess.Command)
+	}
+	if t.RPC != nil {
+		o.Handler[TransportRPC] = o.command(t.RPC.Command)
+	}
+	if t.HTTP != nil {
+		c := o.command(t.HTTP.Command)
+		c.URL = t.HTTP.URL
+		o.Handler[TransportHTTP] = c
+	}
+}
+
+// check sees to it that every program is there, so that a subject that can't be
+// started is one error and not one for each case.
+func (o *Opened) check() error {
+	for _, name := range o.Transports() {
+		if err := startable(o.Handler[name], "transports."+name); err != nil {
+			return err
+		}
+	}
+	for _, op := range CommandNames() {
+		if args := o.file.Commands[op]; args != nil {
+			if err := startable(o.command(args), "commands."+op); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// startable checks the program of a command, if it is known by now.
+func startable(c ResolvedCommand, place string) error {
+	if len(c.Args) == 0 || len(scan(c.Args[0])) > 0 {
+		return nil
+	}
+	if err := (process.Command{Args: c.Args, Dir: c.Dir, Env: c.Env}).Check(); err != nil {
+		return fmt.Errorf("`%s`: %w", place, err)
+	}
+	return nil
+}
+
+// advice is what else may help when a command of a subject with a set-up does
+// not work.
+func (o *Opened) advice() string {
+	if len(o.file.Setup) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (if it worked before, remove %s: the next run sets it up anew)", filepath.Dir(o.Cache))
+}
+
+// version runs the version command and returns the first line that it prints,
+// on stderr if there is none on stdout.
+func (o *Opened) version(ctx context.Context, limit time.Duration) (string, error) {
+	if o.file.Version == nil {
+		return "", nil
+	}
+	c := o.command(o.file.Version)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %v", limit))
+	defer cancel()
+	var out, errs process.Capture
+	var set *process.Set
+	result, err := set.Run(ctx, process.Command{Args: c.Args, Dir: c.Dir, Env: c.Env, Stdout: &out, Stderr: &errs}, endGrace)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("`version`: %w", err)
+	case !result.Exit.OK():
+		return "", fmt.Errorf("`version`: %s: %v%s", shown(c.Args), result.Exit, lastOf(&errs))
+	}
+	for _, stream := range []*process.Capture{&out, &errs} {
+		for line := range strings.Lines(string(stream.Captured().Head)) {
+			if line = printable(line); line != "" {
+				return line, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("`version`: %s printed nothing", shown(c.Args))
+}
+
+// lastOf ends an error with the last lines of a program's stderr.
+func lastOf(stderr *process.Capture) string {
+	if lines := lastLines(stderr.String()); lines != "" {
+		return "; it printed" + indented(lines)
+	}
+	return "; it printed nothing on stderr"
+}
