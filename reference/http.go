@@ -55,7 +55,7 @@ func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &InvocationError{Reason: ReasonConnection, Err: err}
+		return &InvocationError{Reason: ReasonConnection, Err: fmt.Errorf("%w: %w", errNoAnswer, err)}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	written := make(chan error, 1)
@@ -76,6 +76,9 @@ func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation
 	}
 	return err
 }
+
+// errNoAnswer says that not one byte of an answer came.
+var errNoAnswer = errors.New("there was no answer")
 
 func newRequest(target *url.URL, body *storage.Spool, invocation Invocation) (*http.Request, error) {
 	address := *target
@@ -137,14 +140,15 @@ func dial(ctx context.Context, target *url.URL) (net.Conn, error) {
 // readResponse reads the answer: 200 and the whole body complete the invocation
 // (P2.2/status-200).
 func readResponse(conn io.Reader, request *http.Request, wire Wire, invocation Invocation) error {
-	reader := bufio.NewReader(conn)
+	counted := &countingReader{r: conn}
+	reader := bufio.NewReader(counted)
 	response, err := http.ReadResponse(reader, request)
 	for err == nil && response.StatusCode < 200 && response.StatusCode != http.StatusSwitchingProtocols {
 		response, err = http.ReadResponse(reader, request)
 	}
 	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the connection ended before an answer")
+		if counted.n == 0 {
+			err = fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 		return &InvocationError{Reason: ReasonConnection, Err: err}
 	}
@@ -157,6 +161,18 @@ func readResponse(conn io.Reader, request *http.Request, wire Wire, invocation I
 		body = untilClosed{body}
 	}
 	return readOutputs(wire, body, invocation.Output)
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // untilClosed is a body that ends where its connection does. A server that closes

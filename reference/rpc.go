@@ -38,12 +38,29 @@ type RPC struct {
 	process *server
 }
 
-// Invoke implements [Transport].
+// Invoke implements [Transport]. A process that ended since it answered an earlier
+// invocation shows that only when it is asked; if not one byte of an answer came,
+// the invocation goes to a new process.
 func (p *RPC) Invoke(ctx context.Context, invocation Invocation) error {
-	process, err := p.running(ctx, invocation)
-	if err != nil {
-		return err
+	for {
+		process, fresh, err := p.running(ctx, invocation)
+		if err != nil {
+			return err
+		}
+		err = p.ask(ctx, process, invocation)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case fresh || !errors.Is(err, errNoAnswer) || !process.hasEnded(2*p.grace()):
+			return p.explain(process, err)
+		}
 	}
+}
+
+// ask posts an invocation to a process, for as long as there is one.
+func (p *RPC) ask(ctx context.Context, process *server, invocation Invocation) error {
 	posting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch := make(chan struct{})
@@ -62,16 +79,21 @@ func (p *RPC) Invoke(ctx context.Context, invocation Invocation) error {
 			cancel()
 		}
 	}()
-	err = post(posting, process.address, wireOr(p.Wire), invocation)
+	err := post(posting, process.address, wireOr(p.Wire), invocation)
 	cancel()
 	<-watch
-	if err == nil {
-		return nil
+	return err
+}
+
+// hasEnded reports whether the process has ended, or does so within some time: its
+// connections end a little before it does.
+func (s *server) hasEnded(within time.Duration) bool {
+	select {
+	case <-s.ended:
+		return true
+	case <-time.After(within):
+		return false
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return p.explain(process, err)
 }
 
 // explain says that the process ended, if that is why there is no answer.
@@ -80,12 +102,9 @@ func (p *RPC) explain(process *server, err error) error {
 	if !errors.As(err, &failure) && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	if failure == nil || failure.Reason == ReasonConnection {
-		select {
-		case <-process.ended:
-			failure = process.failure(err)
-		case <-time.After(2 * p.grace()): // it lives: the first grace may pass in draining
-		}
+	// Twice the grace, since the first may pass in draining its output.
+	if (failure == nil || failure.Reason == ReasonConnection) && process.hasEnded(2*p.grace()) {
+		failure = process.failure(err)
 	}
 	if failure == nil {
 		return err
@@ -113,10 +132,10 @@ func (p *RPC) grace() time.Duration {
 	return p.Grace
 }
 
-// running returns the process, started if there is none.
-func (p *RPC) running(ctx context.Context, invocation Invocation) (*server, error) {
+// running returns the process, started afresh if there is none.
+func (p *RPC) running(ctx context.Context, invocation Invocation) (process *server, fresh bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,20 +143,20 @@ func (p *RPC) running(ctx context.Context, invocation Invocation) (*server, erro
 		select {
 		case <-p.process.ended:
 		default:
-			return p.process, nil
+			return p.process, false, nil
 		}
 	}
 	// The trace context travels with each request, so none stands in the environment.
 	environ, err := childEnviron(p.Environ, Invocation{Identity: invocation.Identity})
 	if err != nil {
-		return nil, &InvocationError{Reason: ReasonLimit, Err: err}
+		return nil, false, &InvocationError{Reason: ReasonLimit, Err: err}
 	}
-	process, err := p.start(append(environ, protocol.EnvRPCURL+"="+protocol.RPCURL))
+	process, err = p.start(append(environ, protocol.EnvRPCURL+"="+protocol.RPCURL))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	p.process = process
-	return process, nil
+	return process, true, nil
 }
 
 // server is a running RPC process.

@@ -44,7 +44,7 @@ func serveDescriptor3(behaviour string) error {
 		return err
 	}
 	var count atomic.Int64
-	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	err = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		fmt.Println("not a record: standard output is free here")
 		switch behaviour {
@@ -52,12 +52,23 @@ func serveDescriptor3(behaviour string) error {
 			fmt.Fprintln(os.Stderr, "dying in a request")
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			time.Sleep(time.Minute)
-		case "exit after answer":
-			defer time.AfterFunc(20*time.Millisecond, func() { os.Exit(0) })
 		}
 		fmt.Fprintf(w, `{"name":"%d %s %s %s %d"}`, count.Add(1), req.URL.Query().Get("snapshot"),
 			os.Getenv("PUGMARK_SESSION_ID")[:1], os.Getenv("TRACEPARENT"), strings.Count(string(body), "\n"))
+		if behaviour == "exit after answer" {
+			_ = http.NewResponseController(w).Flush()
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_ = listener.Close()                     // so that no other request comes here
+				_, _ = io.WriteString(conn, "0\r\n\r\n") // Flush made the answer chunked
+				os.Exit(0)
+			}
+		}
 	}))
+	if behaviour == "exit after answer" {
+		select {} // it exits where it has answered
+	}
+	return err
 }
 
 func rpc(t *testing.T, behaviour string) *reference.RPC {
@@ -84,12 +95,13 @@ func TestRPCProcessServesSeveralInvocations(t *testing.T) {
 func TestRPCProcessThatEndedIsStartedAgain(t *testing.T) {
 	w := newWorld(t, parentID)
 	handler := rpc(t, "exit after answer")
-	for range 2 {
+	for range 3 {
 		_, err := w.runtime.RunOnce(t.Context(), parentID, handledBy(handler))
 		require.NoError(t, err)
-		time.Sleep(200 * time.Millisecond) // its end is part of what is tested
 	}
-	wantLines(t, "log", []string{"1 1.1 normal 1 0 1  2=", "1 2.2 normal 1 1 1  3="}, w.log(parentID))
+	wantLines(t, "log", []string{
+		"1 1.1 normal 1 0 1  2=", "1 2.2 normal 1 1 1  3=", "1 3.3 normal 1 2 1  4=",
+	}, w.log(parentID))
 }
 
 func TestRPCProcessThatDies(t *testing.T) {

@@ -25,9 +25,9 @@ type Invocation struct {
 	Identity protocol.Identity
 	// Trace is the context that the handler's spans belong to.
 	Trace protocol.TraceContext
-	// Inputs are the records of the input stream, to be ranged over once. An
-	// error ends them: the stream is then not whole, and no handler may take it
-	// for whole.
+	// Inputs are the records of the input stream; each time they are ranged over
+	// they begin anew. An error ends them: the stream is then not whole, and no
+	// handler may take it for whole.
 	Inputs iter.Seq2[protocol.Input, error]
 	// Output takes each record of the output stream, in stream order. After an
 	// error the invocation has failed with it, and Output is not called again.
