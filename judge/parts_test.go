@@ -81,7 +81,9 @@ func TestAnswersOfLoadAndMemory(t *testing.T) {
 		return strings.Replace(text, "{op: observe}", op, 1)
 	}
 	load := func(expect string) string { return with("load", "{op: load, name: a}", "  loaded: ["+expect+"]\n") }
-	memory := func(expect string) string { return with("memory", "{op: memory, key: n/k}", "  memory: ["+expect+"]\n") }
+	memory := func(expect string) string {
+		return with("memory", "{op: memory, key: n/k}", "  memory: ["+expect+"]\n")
+	}
 	for _, c := range []struct {
 		name, text, answer, body string
 		want                     result.Verdict
@@ -199,7 +201,9 @@ func TestBeforeCloseDeliveredAndStderr(t *testing.T) {
 	text = strings.Replace(text, "input:\n", "input:\n  hold: 2s\n", 1)
 	looks(t, "ends before", text, evidence(held(true)), result.Pass, "")
 	looks(t, "ends behind", text, evidence(held(false)), result.Fail, "the input had to be closed first")
-	looks(t, "does nothing", text, evidence(invoked("main", "", func(i *result.Invocation) { i.Transcript.Events = append(i.Transcript.Events[:2:2], i.Transcript.Events[3:]...) })),
+	looks(t, "does nothing", text, evidence(invoked("main", "", func(i *result.Invocation) {
+		i.Transcript.Events = append(i.Transcript.Events[:2:2], i.Transcript.Events[3:]...)
+	})),
 		result.NotTestable, "a sign that the handler was at work")
 
 	text = partCase("  exit: 0\n  delivered: 2\n")
