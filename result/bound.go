@@ -147,10 +147,11 @@ func isLandmark(e *transcript.Event) bool {
 	return e.Ended != nil
 }
 
-// Bounded returns the case with each text that comes from a subject bounded to
-// [MaxText] bytes, head and tail, and with lists that are not nil.
+// Bounded returns the case with each text bounded to [MaxText] bytes, head and
+// tail, whoever wrote it, and with lists that are not nil.
 func (c Case) Bounded() Case {
-	c.Reason = Clip(c.Reason, MaxText)
+	c.Why, c.Reason = Clip(c.Why, MaxText), Clip(c.Reason, MaxText)
+	c.Evidence, c.Rerun = Clip(c.Evidence, MaxText), Clip(c.Rerun, MaxText)
 	checks := make([]Check, len(c.Checks))
 	for i, k := range c.Checks {
 		k.Where, k.Want = Clip(k.Where, MaxText), Clip(k.Want, MaxText)

@@ -1,18 +1,33 @@
 package result
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// JSONOptions is how everything that is kept of a run is written: the same value
-// gives the same bytes (maps are sorted by key), an absent list is [], and bytes
-// that are no UTF-8 stay visible, see [Visible].
-func JSONOptions() json.Options {
+// EncodeJSON is how everything that is kept of a run is written: the same value
+// gives the same bytes (maps are sorted by key), an absent list is [], bytes that
+// are no UTF-8 stay visible ([Visible]), and characters that would act on whoever
+// looks at the file, control characters and those that change the direction of
+// text, are written as escapes. Items stand on lines of their own down to the
+// depth, 1 being those of the outermost value.
+func EncodeJSON(v any, depth int) ([]byte, error) {
+	compact, err := json.Marshal(v, jsonOptions())
+	if err != nil {
+		return nil, err
+	}
+	return layout(inert(compact), depth), nil
+}
+
+func jsonOptions() json.Options {
 	return json.JoinOptions(
 		json.Deterministic(true),
 		// What a runtime printed is kept as it is, repeated names included.
@@ -23,6 +38,30 @@ func JSONOptions() json.Options {
 			return enc.WriteToken(jsontext.String(Visible(s)))
 		})),
 	)
+}
+
+// inert escapes, in JSON text, the characters beyond ASCII that are not printed.
+// They can stand in strings only, where the escape means the same.
+func inert(text []byte) []byte {
+	active := func(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(text, active) < 0 {
+		return text
+	}
+	var out bytes.Buffer
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case !active(r):
+			out.Write(text[:n])
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return out.Bytes()
 }
 
 // DecodeStrict reads the one JSON value that data holds into v. A member that v

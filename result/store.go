@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pugmark.dev/conform/transcript"
@@ -67,11 +66,11 @@ func WriteEvidence(root string, e *Evidence, c *Case) (string, error) {
 		}
 	}
 	// Events stand at the sixth level: run, invocations, invocation, transcript, events.
-	evidence, err := marshal(bounded(e), 5)
+	evidence, err := EncodeJSON(bounded(e), 5)
 	if err != nil {
 		return fail(err)
 	}
-	judged, err := marshal(c.Bounded(), 8)
+	judged, err := EncodeJSON(c.Bounded(), 4)
 	if err != nil {
 		return fail(err)
 	}
@@ -80,15 +79,6 @@ func WriteEvidence(root string, e *Evidence, c *Case) (string, error) {
 		return fail(err)
 	}
 	return folder, nil
-}
-
-// marshal is the JSON text of v with one item a line down to the given depth.
-func marshal(v any, depth int) ([]byte, error) {
-	compact, err := json.Marshal(v, JSONOptions())
-	if err != nil {
-		return nil, err
-	}
-	return layout(compact, depth), nil
 }
 
 // freshFolder makes the folder, or takes what WriteEvidence stored out of it.
@@ -211,7 +201,7 @@ func read(file string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := decode(data, v, JSONOptions()); err != nil {
+	if err := decode(data, v, jsonOptions()); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil

@@ -288,6 +288,33 @@ func TestTextIsClippedBetweenCharacters(t *testing.T) {
 	require.Equal(t, "語 ... (24 bytes left out) ... 語", result.Clip(strings.Repeat("語", 10), 8))
 }
 
+func TestWhatWouldActOnATerminalIsEscapedInJSONAndComesBack(t *testing.T) {
+	text := map[string]string{"k": "\x1b[2J \x7f \u009b2J \u202e \u2028 \ufeff \U000e0001 é 語 \\"}
+	got, err := result.EncodeJSON(text, 0)
+	require.NoError(t, err)
+	require.Equal(t, `{"k":"\u001b[2J \u007f \u009b2J \u202e \u2028 \ufeff \udb40\udc01 é 語 \\"}`+"\n", string(got))
+	back := map[string]string{}
+	require.NoError(t, result.DecodeStrict(got, &back))
+	if diff := cmp.Diff(text, back); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+func TestItemsStandOnLinesDownToTheDepth(t *testing.T) {
+	value := map[string]any{"a": []any{map[string]any{"b": []int{1, 2}}, []int{}}, "c": "x,{\":"}
+	for depth, want := range map[int]string{
+		0: `{"a":[{"b":[1,2]},[]],"c":"x,{\":"}`,
+		1: "{\n  \"a\": [{\"b\":[1,2]},[]],\n  \"c\": \"x,{\\\":\"\n}",
+		2: "{\n  \"a\": [\n    {\"b\":[1,2]},\n    []\n  ],\n  \"c\": \"x,{\\\":\"\n}",
+	} {
+		got, err := result.EncodeJSON(value, depth)
+		require.NoError(t, err)
+		if diff := cmp.Diff(want+"\n", string(got)); diff != "" {
+			t.Errorf("depth %d (-want +got):\n%s", depth, diff)
+		}
+	}
+}
+
 func BenchmarkWriteEvidence(b *testing.B) {
 	root := b.TempDir()
 	e, c := evidence(), verdict()

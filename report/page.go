@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"pugmark.dev/conform/result"
+)
+
+// What a terminal shows at most of one thing; the report has all of it.
+const (
+	maxLine   = 600     // bytes of one text of a finding
+	maxProse  = 2 << 10 // bytes of one sentence of ours
+	maxBlock  = 24      // lines of a diff
+	maxName   = 200     // bytes of a name or a version
+	maxCopied = 4 << 10 // bytes of a command or a path
+	maxEchoes = 20      // further cases of one finding or one outcome
+)
+
+// labelWidth is the column behind the labels of a finding.
+const labelWidth = 10
+
+// page is text being laid out for a terminal.
+type page struct {
+	*terminalStyle
+	strings.Builder
+	look *lookUp
+	// readings is the readings that were told already.
+	readings map[string]bool
+}
+
+// terminalStyle is what laying out needs of a Terminal.
+type terminalStyle struct {
+	paint func(style, string) string
+	width int
+}
+
+func (p *page) line(format string, args ...any) {
+	fmt.Fprintf(p, format+"\n", args...)
+}
+
+// prose writes words wrapped and indented.
+func (p *page) prose(indent int, s style, text string) {
+	for _, line := range wrap(strings.Fields(clean(result.Clip(text, maxProse))), p.width-indent) {
+		p.line("%s%s", strings.Repeat(" ", indent), p.paint(s, line))
+	}
+}
+
+// field writes a labelled text of a finding. Its words are wrapped; what stands in
+// quotes or brackets is bytes and stays in one piece. A text of several lines is
+// shown as it is.
+func (p *page) field(label, text string) {
+	if text == "" {
+		return
+	}
+	if strings.Contains(strings.TrimRight(text, "\n"), "\n") {
+		p.block(label, text)
+		return
+	}
+	words := pieces(clean(result.Clip(strings.TrimRight(text, "\n"), maxLine)))
+	p.labelled(label, wrap(words, p.width-4-labelWidth), plainStyle)
+}
+
+// block writes text of several lines, a diff for example.
+func (p *page) block(label, text string) {
+	lines := cleanLines(text)
+	for i, line := range lines {
+		lines[i] = result.Clip(line, maxLine)
+	}
+	if over := len(lines) - maxBlock; over > 0 {
+		lines = append(lines[:maxBlock:maxBlock], fmt.Sprintf("... %d more lines in the report", over))
+	}
+	for i, line := range lines {
+		switch {
+		case label != "diff":
+		case strings.HasPrefix(line, "-"):
+			lines[i] = p.paint(red, line)
+		case strings.HasPrefix(line, "+"):
+			lines[i] = p.paint(green, line)
+		}
+	}
+	p.labelled(label, lines, plainStyle)
+}
+
+// labelled writes lines with the label before the first.
+func (p *page) labelled(label string, lines []string, s style) {
+	for i, line := range lines {
+		if i > 0 {
+			label = ""
+		}
+		p.line("%s", strings.TrimRight(fmt.Sprintf("    %s%s", p.paint(dim, fmt.Sprintf("%-*s", labelWidth, label)), p.paint(s, line)), " "))
+	}
+}
+
+// verbatim writes a labelled text that is meant to be copied: never wrapped.
+func (p *page) verbatim(label, text string) {
+	if text != "" {
+		p.labelled(label, []string{clean(result.Clip(text, maxCopied))}, plainStyle)
+	}
+}

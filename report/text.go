@@ -1,0 +1,162 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clean returns s as one line that does nothing to a terminal: control characters,
+// what changes the direction or the place of other characters, and bytes that are
+// no UTF-8 are written as Go would, \n, \x1b, \u202e.
+func clean(s string) string {
+	if strings.IndexFunc(s, isActive) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case !isActive(r):
+			b.WriteString(s[:n])
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func isActive(r rune) bool { return !unicode.IsPrint(r) }
+
+// cleanLines returns the lines of a block, each made clean; tabs, which such
+// blocks are indented with, become spaces.
+func cleanLines(s string) []string {
+	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s, "\t", "    "), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = clean(strings.TrimRight(line, " "))
+	}
+	return lines
+}
+
+// columns is how many columns of a terminal the text takes, as far as that can be
+// told without tables of wide characters.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		if !unicode.Is(unicode.Mn, r) {
+			n++
+		}
+	}
+	return n
+}
+
+// cutTo bounds a line to width columns; what is cut shows as three dots.
+func cutTo(s string, width int) string {
+	if columns(s) <= width {
+		return s
+	}
+	const dots = "..."
+	n := 0
+	for i := range s {
+		if n == max(width-len(dots), 0) {
+			return s[:i] + dots[:min(len(dots), max(width, 0))]
+		}
+		n++
+	}
+	return s
+}
+
+// wrap breaks a text at its spaces so that no line is wider than width, where its
+// words allow it.
+func wrap(words []string, width int) []string {
+	var lines []string
+	line, used := "", 0
+	for _, word := range words {
+		n := columns(word)
+		if used > 0 && used+1+n > width {
+			lines = append(lines, line)
+			line, used = "", 0
+		}
+		if used > 0 {
+			line += " "
+			used++
+		}
+		line += word
+		used += n
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// pieces splits what a finding says into the parts that may stand on different
+// lines: its words, with all that stands in quotes or brackets, which is bytes, in
+// one piece.
+func pieces(s string) []string {
+	var all []string
+	var quote rune
+	depth, from := 0, 0
+	escaped := false
+	for i, r := range s {
+		switch {
+		case escaped:
+			escaped = false
+		case quote != 0 && r == '\\':
+			escaped = quote == '"'
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '`':
+			quote = r
+		case r == '{' || r == '[':
+			depth++
+		case r == '}' || r == ']':
+			depth = max(depth-1, 0)
+		case r == ' ' && depth == 0:
+			if from < i {
+				all = append(all, s[from:i])
+			}
+			from = i + 1
+		}
+	}
+	if from < len(s) {
+		all = append(all, s[from:])
+	}
+	return all
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// duration shows milliseconds as people say them.
+func duration(ms int64) string {
+	switch {
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", ms)
+	case ms < 60_000:
+		return fmt.Sprintf("%d.%d s", ms/1000, ms%1000/100)
+	}
+	s := ms / 1000
+	return fmt.Sprintf("%d min %02d s", s/60, s%60)
+}
