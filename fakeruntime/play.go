@@ -34,8 +34,8 @@ type Invocation struct {
 	Trace    Trace
 	Script   Script
 	Target   Target
-	// Limit is the time that the handler has, from its start or from the
-	// connection on; then it is ended as a hang.
+	// Limit is the time that the handler has, from its start on, or from when it is
+	// connected to; then it is ended as a hang.
 	Limit time.Duration
 	// OutputLimit is how many bytes the handler may write to stdout or its answer,
 	// and as many again to stderr, before it is ended as a flood. The transcript

@@ -129,16 +129,25 @@ func (p *player) dial(ctx, limited context.Context, u *url.URL) (net.Conn, trans
 	if err != nil {
 		return none(err.Error())
 	}
+	conn, problems := connect(limited, addresses, port)
+	if conn == nil {
+		return none(problems)
+	}
+	return conn, transcript.Ended{}, forced{}
+}
+
+// connect tries the addresses in order and says what each of them answered.
+func connect(ctx context.Context, addresses []net.IPAddr, port string) (net.Conn, string) {
 	var problems []string
 	for _, a := range addresses {
 		address := net.JoinHostPort(a.String(), port)
-		conn, err := new(net.Dialer).DialContext(limited, "tcp", address)
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 		if err == nil {
-			return conn, transcript.Ended{}, forced{}
+			return conn, ""
 		}
 		problems = append(problems, fmt.Sprintf("connect to %s: %s", address, reason(err)))
 	}
-	return none(strings.Join(problems, "; "))
+	return nil, strings.Join(problems, "; ")
 }
 
 // exchange is a request and its answer under way.
@@ -260,7 +269,11 @@ func (x *exchange) noResponse(t *tap, err error) transcript.Ended {
 		return transcript.Ended{How: transcript.HowNoAnswer, Detail: detail}
 	}
 	x.log.Add(transcript.Event{Kind: transcript.Note, Text: "what came in place of an HTTP response", Data: t.head})
-	return transcript.Ended{How: transcript.HowCut, Detail: fmt.Sprintf("no HTTP response: %v; it begins %q", err, t.head[:min(len(t.head), 64)])}
+	why := fmt.Sprintf("no HTTP response: %v", err)
+	if bytes.HasPrefix(t.head, []byte("HTTP/1.")) && !bytes.Contains(t.head, []byte("\r\n\r\n")) && !bytes.Contains(t.head, []byte("\n\n")) {
+		why = "the answer ended within its head" // the library blames the line that it was in
+	}
+	return transcript.Ended{How: transcript.HowCut, Detail: fmt.Sprintf("%s; it begins %q", why, t.head[:min(len(t.head), 64)])}
 }
 
 // body reads the body of a response.

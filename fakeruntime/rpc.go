@@ -25,7 +25,6 @@ type Server struct {
 	url     string
 	readers sync.WaitGroup
 	stopped sync.Once
-	report  process.Report
 
 	mu       sync.Mutex
 	attached map[*attachment]bool
@@ -94,15 +93,16 @@ func (s *Server) Usable() bool {
 }
 
 // Stop ends the program and all that it left: SIGTERM, and after the grace SIGKILL.
-// It returns what it found; called again, it returns the same.
+// It returns what it found; called again, it returns the same, and a shorter grace
+// cuts that of a Stop under way.
 func (s *Server) Stop(grace time.Duration) process.Report {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
+	report := s.program.End(grace)
 	s.stopped.Do(func() {
-		s.report = s.program.End(grace)
 		past := time.Now()
-		if s.report.Left == 0 {
+		if report.Left == 0 {
 			past = past.Add(DefaultGrace) // the pipes end by themselves
 		}
 		s.pipes.Stdout.SetReadDeadline(past)
@@ -110,7 +110,7 @@ func (s *Server) Stop(grace time.Duration) process.Report {
 		s.readers.Wait()
 		s.pipes.Close()
 	})
-	return s.report
+	return report
 }
 
 // read hands on what the program writes to one of its outputs. The read itself

@@ -153,10 +153,8 @@ func (s *subprocess) settle(ctx context.Context, read <-chan struct{}) forced {
 	}
 	// Nobody tells us when a process ends that is not our child.
 	for pause := 200 * time.Microsecond; s.program.Members() > 0; pause = min(2*pause, 10*time.Millisecond) {
-		look := time.NewTimer(pause)
-		defer look.Stop()
 		select {
-		case <-look.C:
+		case <-time.After(pause):
 		case <-grace.C:
 			return forced{}
 		case <-ctx.Done():
