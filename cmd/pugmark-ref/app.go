@@ -44,6 +44,9 @@ func run(ctx context.Context, args []string, std streams) int {
 		status = exitFailed
 		failure.Stderr = nil // it went to our own as it came
 	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted; what was committed stays")
+	}
 	fmt.Fprintf(std.err, "pugmark-ref: %v\n", err)
 	return status
 }

@@ -25,7 +25,8 @@ func (a *app) pushCommand() *cobra.Command {
 		Long: `Append an object to a session, from standard input or a file.
 
 Without --content-type, a JSON object, array or string is application/json,
-other UTF-8 text is text/plain, and anything else is application/octet-stream.
+other UTF-8 text is text/plain, and anything else is application/octet-stream;
+with --content-type= the entry has none.
 The bytes are taken as they are.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -76,7 +77,7 @@ func push(command *cobra.Command, runtime *reference.Runtime, session string, ob
 		return fmt.Errorf("reading the object: %w", err)
 	}
 	// The type of an encoded body is that of what is in it, so nothing is guessed.
-	if object.ContentType == "" && object.ContentEncoding == "" {
+	if !command.Flags().Changed("content-type") && object.ContentEncoding == "" {
 		object.ContentType = detectType(&spool)
 	}
 	object.Body = spool.Reader()
