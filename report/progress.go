@@ -21,25 +21,33 @@ type progress struct {
 	total, done, failing int
 	running              []string
 	started, shown       time.Time
-	visible              bool
+	visible, ended       bool
 	stop                 chan struct{} // closed to end the ticking
 	stopped              chan struct{} // closed when it has ended
 }
 
-// Begin says how many cases there will be, each transport counted. It starts the
-// progress line, which stays until [Terminal.End] or [Terminal.Summary]. Without
-// Progress it does nothing, and so do Started and Finished.
+// Begin says how many cases there will be, each transport counted, which may also
+// be said later or never. The progress line appears with it or with the first case
+// and stays until [Terminal.End] or [Terminal.Summary]. Without Progress, and after
+// the end, Begin, Started and Finished do nothing.
 func (t *Terminal) Begin(total int) {
-	if !t.Progress {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.progress.stop != nil {
-		return
+	t.progress.total = total
+	t.begin()
+}
+
+// begin starts the progress line, once. It reports whether there is one.
+func (t *Terminal) begin() bool {
+	p := &t.progress
+	if !t.Progress || p.ended {
+		return false
 	}
-	t.progress = progress{total: total, started: t.time(), stop: make(chan struct{}), stopped: make(chan struct{})}
-	go t.tick(t.progress.stop, t.progress.stopped)
+	if p.stop == nil {
+		p.started, p.stop, p.stopped = t.time(), make(chan struct{}), make(chan struct{})
+		go t.tick(p.stop, p.stopped)
+	}
+	return true
 }
 
 // tick shows the passing time, so that a case which hangs does not look like a
@@ -64,7 +72,7 @@ func (t *Terminal) tick(stop, stopped chan struct{}) {
 func (t *Terminal) Started(id, transport string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.progress.stop == nil {
+	if !t.begin() {
 		return
 	}
 	t.progress.running = append(t.progress.running, label(id, transport))
@@ -76,7 +84,7 @@ func (t *Terminal) Finished(c result.Case) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := &t.progress
-	if p.stop == nil {
+	if !t.begin() {
 		return
 	}
 	p.done++
@@ -94,7 +102,7 @@ func (t *Terminal) Finished(c result.Case) {
 func (t *Terminal) End() {
 	t.mu.Lock()
 	stop, stopped := t.progress.stop, t.progress.stopped
-	t.progress.stop = nil
+	t.progress.stop, t.progress.ended = nil, true
 	t.mu.Unlock()
 	if stop == nil {
 		return
@@ -123,6 +131,9 @@ func (t *Terminal) show() {
 	}
 	p.shown = t.time()
 	head := fmt.Sprintf("%d/%d", p.done, p.total)
+	if p.total == 0 {
+		head = count(p.done, "case")
+	}
 	line, plain := t.paint(dim, head), len(head)
 	add := func(s style, text string) {
 		// The last column stays empty: some terminals wrap when it is written.

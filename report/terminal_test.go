@@ -273,6 +273,19 @@ func TestProgressIsOneLineThatIsTakenAway(t *testing.T) {
 	})
 }
 
+func TestProgressNeedsNoTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		term := &Terminal{Out: &out, Progress: true}
+		defer term.End()
+		term.Started("handler/a", "rpc")
+		term.Finished(result.Case{ID: "handler/a", Transport: "rpc", Verdict: result.Pass})
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K1 case  200 ms"), "%q", out.String())
+	})
+}
+
 func TestProgressIsSeldomWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
