@@ -102,7 +102,7 @@ func TestALostPortIsChosenAnew(t *testing.T) {
 		port, err := strconv.Atoi(r.URL.Query().Get("port"))
 		fd := -1
 		if err == nil {
-			fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		}
 		if err == nil {
 			t.Cleanup(func() { unix.Close(fd) })
