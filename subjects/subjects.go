@@ -1,6 +1,3 @@
-// Package subjects is the subjects that we ship: a folder each, with a subject
-// file and a small conformance handler. It is data alone, embedded so that an
-// installed program has it; package subject knows what to do with it.
 package subjects
 
 import (
