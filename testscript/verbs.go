@@ -1,17 +1,11 @@
 package testscript
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"pugmark.dev/conform/casefile"
-	"pugmark.dev/conform/fakehandler"
 	"pugmark.dev/conform/stage"
 )
 
@@ -83,7 +77,8 @@ func Verbs() []Verb {
 func start(ctx context.Context, p *play, at stage.At, args []string) error {
 	var s casefile.Start
 	if len(args) == 2 {
-		if err := p.read(args[1], &s); err != nil {
+		var err error
+		if s, err = parse(p, args[1], casefile.ParseStart); err != nil {
 			return err
 		}
 	}
@@ -91,15 +86,15 @@ func start(ctx context.Context, p *play, at stage.At, args []string) error {
 }
 
 func push(ctx context.Context, p *play, at stage.At, args []string) error {
-	var entry casefile.Push
-	if err := p.read(args[1], &entry); err != nil {
+	entry, err := parse(p, args[1], casefile.ParsePush)
+	if err != nil {
 		return err
 	}
 	return p.world.Push(ctx, at, args[0], entry)
 }
 
 func lay(_ context.Context, p *play, at stage.At, args []string) error {
-	turns, err := p.turns(args[0])
+	turns, err := parse(p, args[0], casefile.ParseScript)
 	if err != nil {
 		return err
 	}
@@ -120,33 +115,13 @@ func expect(ctx context.Context, p *play, at stage.At, args []string) error {
 	return p.world.Expect(ctx, at, args[0], blocks)
 }
 
-// turns reads a script: one list of operations, or a list of such lists.
-func (p *play) turns(name string) ([][]fakehandler.Op, error) {
-	var node yaml.Node
-	if err := p.read(name, &node); err != nil {
-		return nil, err
-	}
-	if len(node.Content) == 1 && len(node.Content[0].Content) > 0 && node.Content[0].Content[0].Kind == yaml.SequenceNode {
-		var turns [][]fakehandler.Op
-		return turns, p.read(name, &turns)
-	}
-	var ops []fakehandler.Op
-	err := p.read(name, &ops)
-	return [][]fakehandler.Op{ops}, err
-}
-
-// read decodes one of the story's files, strictly.
-func (p *play) read(name string, into any) error {
+// parse reads one of the story's files.
+func parse[T any](p *play, name string, read func(name string, data []byte) (T, error)) (v T, err error) {
 	data, ok := p.story.Files[name]
 	if !ok {
-		return fmt.Errorf("the story has no file %s", name)
+		return v, fmt.Errorf("the story has no file %s", name)
 	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+	return read(name, data)
 }
 
 // Usage renders the table of verbs as Markdown, for CONFORMANCE.md.
