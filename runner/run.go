@@ -54,7 +54,7 @@ type Options struct {
 
 // Watcher is told of a run as it happens, one call at a time.
 type Watcher interface {
-	Started(c *casefile.Case, transport string)
+	Started(id, transport string)
 	Finished(result.Case)
 }
 
@@ -167,7 +167,7 @@ func (r *run) do(ctx context.Context, j *job) {
 	}
 	if r.Watch != nil {
 		r.mu.Lock()
-		r.Watch.Started(j.c, j.transport)
+		r.Watch.Started(j.c.ID, j.transport)
 		r.mu.Unlock()
 	}
 	switch missing := r.missing(j.c); {

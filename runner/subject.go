@@ -5,6 +5,7 @@ import (
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/stage"
 )
 
@@ -99,4 +100,11 @@ func unique(all, order []string) (kept []string) {
 		}
 	}
 	return kept
+}
+
+// Describe is the subject as the report shows it.
+func (s Subject) Describe() result.Subject {
+	return result.Subject{
+		Name: s.Name, Kinds: s.Kinds(), Version: s.Version, Transports: s.allTransports(), Features: s.allFeatures(),
+	}
 }
