@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -102,13 +103,16 @@ func TestAnAddressIsServed(t *testing.T) {
 	require.Equal(t, 1, end.Status, "the address is taken")
 	require.Contains(t, end.Stderr, address)
 
-	c = start(t, identity, nil, verbConform, "127.0.0.1:0")
-	require.NoError(t, c.stdout.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
-	_, err := c.stdout.Read(make([]byte, 1))
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it serves on")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address = free.Addr().String()
+	require.NoError(t, free.Close())
+	c = start(t, identity, nil, verbConform, address)
+	require.Eventually(t, func() bool {
+		return post(t, "http://"+address, "{}").Status == 200
+	}, long, 5*time.Millisecond)
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
-	status, _ := c.ended(t)
-	require.Equal(t, 0, status)
+	require.Equal(t, finished{}, c.finish(t))
 }
 
 func TestConcurrentInvocationsDoNotMix(t *testing.T) {

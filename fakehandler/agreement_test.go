@@ -307,6 +307,8 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 			_, _ = io.WriteString(w, "half")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
+		case "/drop":
+			panic(http.ErrAbortHandler) // no answer at all
 		case "/right":
 			_, _ = io.WriteString(w, "right")
 		default:
@@ -319,7 +321,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"404", "500", "403", "301", "302", "307", "304", "cut"} {
+	for _, path := range []string{"404", "500", "403", "301", "302", "307", "304", "cut", "drop"} {
 		entries, s := observing(t, `{"name":"a","url":"{url}/`+path+`"}`, wrong)
 		require.Len(t, entries, 1)
 		requireBodyOrError(t, entries[0], "")

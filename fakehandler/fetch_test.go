@@ -164,6 +164,19 @@ func TestUnreachableServersAreRecorded(t *testing.T) {
 	require.Contains(t, kinds(f.last(t)), "closed objects")
 }
 
+func TestARequestWithoutAnswerIsNotRepeated(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/drop" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	f := lay(t, turn1(Op{Fetch: &Fetch{Name: "a"}}, Op{Fetch: &Fetch{Name: "b"}}))
+	require.Equal(t, 0, f.run(t, `{"name":"a","url":"`+s.URL+`/a"}{"name":"b","url":"`+s.URL+`/drop"}{}`).Status)
+	asked, _ := s.seen()
+	requireDiff(t, "asked", []string{"GET /a", "GET /drop"}, asked)
+	require.Contains(t, kinds(f.last(t)), "closed objects")
+}
+
 func TestFetchesCarryTheTraceOnward(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	s := serve(t, objects)
