@@ -1,10 +1,8 @@
 package storage_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -285,108 +283,6 @@ func TestOfConcurrentDeliveriesOneWrites(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, count)
-}
-
-func TestBodies(t *testing.T) {
-	store := newStore(t)
-	big := bytes.Repeat([]byte("0123456789"), 300_000)
-	for _, c := range []struct {
-		body   []byte
-		digest string // by sha256sum
-		inline bool
-	}{
-		{nil, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", false},
-		{[]byte("hello"), "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", true},
-		{big[:1024], "", true},
-		{big[:1025], "", false},
-		{big, "", false},
-	} {
-		stored, err := store.PutBody(t.Context(), bytes.NewReader(c.body))
-		require.NoError(t, err)
-		again, err := store.PutBody(t.Context(), bytes.NewReader(c.body))
-		require.NoError(t, err)
-		if diff := cmp.Diff(stored, again); diff != "" {
-			t.Errorf("the second put (-want +got):\n%s", diff)
-		}
-		if c.digest != "" {
-			require.Equal(t, c.digest, stored.Digest)
-		}
-		require.EqualValues(t, len(c.body), stored.Size)
-		if c.inline {
-			require.Equal(t, c.body, stored.Data)
-		} else {
-			require.Empty(t, stored.Data)
-		}
-		object, err := store.OpenBody(t.Context(), stored.Digest)
-		require.NoError(t, err)
-		got, err := io.ReadAll(object)
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(c.body, got))
-		require.EqualValues(t, len(c.body), object.Size)
-		require.NoError(t, object.Close())
-	}
-	for _, digest := range []string{"sha256:../../x", "md5:00", "sha256:" + strings.Repeat("A", 64)} {
-		_, err := store.OpenBody(t.Context(), digest)
-		require.ErrorIs(t, err, storage.ErrInvalidName)
-	}
-	_, err := store.OpenBody(t.Context(), "sha256:"+strings.Repeat("0", 64))
-	require.ErrorIs(t, err, storage.ErrNotExist)
-}
-
-func TestBodyIsStoredOnce(t *testing.T) {
-	bucket := &buckettest.Faulty{Bucket: new(membucket.Bucket)}
-	store := &storage.Store{Bucket: bucket}
-	for range 3 {
-		_, err := store.PutBody(t.Context(), strings.NewReader("hello"))
-		require.NoError(t, err)
-	}
-	var keys []string
-	for key, err := range bucket.List(t.Context(), "") {
-		require.NoError(t, err)
-		keys = append(keys, key)
-	}
-	want := []string{"objects/sha256/2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}
-	if diff := cmp.Diff(want, keys); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
-}
-
-func TestLatestWriteToAMemoryNameWins(t *testing.T) {
-	store := newStore(t)
-	write := func(namespace string, entries ...storage.Entry) {
-		require.NoError(t, store.WriteMemory(t.Context(), namespace, nil, 0, entries))
-	}
-	write("team/ops", storage.Entry{Name: "k", Size: 1}, storage.Entry{Name: "k", Size: 2}, storage.Entry{Name: "other", Size: 3})
-	write("team", storage.Entry{Name: "k", Size: 4})
-	require.EqualValues(t, 2, memorySize(t, store, "team/ops", "k"))
-	write("team/ops", storage.Entry{Name: "k", Size: 5})
-	require.EqualValues(t, 5, memorySize(t, store, "team/ops", "k"))
-	require.EqualValues(t, 3, memorySize(t, store, "team/ops", "other"))
-	require.EqualValues(t, 4, memorySize(t, store, "team", "k"))
-	for _, missing := range [][2]string{{"team", "other"}, {"Team", "k"}, {"none", "k"}} {
-		_, err := store.MemoryEntry(t.Context(), missing[0], missing[1])
-		require.ErrorIs(t, err, storage.ErrNotExist)
-	}
-	_, err := store.MemoryEntry(t.Context(), "team/..", "k")
-	require.ErrorIs(t, err, storage.ErrInvalidName)
-}
-
-func memorySize(t *testing.T, store *storage.Store, namespace, name string) int64 {
-	t.Helper()
-	entry, err := store.MemoryEntry(t.Context(), namespace, name)
-	require.NoError(t, err)
-	return entry.Size
-}
-
-func TestMemoryDeliveryIsIdempotent(t *testing.T) {
-	store := newStore(t)
-	source := &storage.Version{Session: alpha, Version: 2}
-	for range 2 {
-		require.NoError(t, store.WriteMemory(t.Context(), "ns", source, 0, named("k")))
-	}
-	version, err := store.MemoryVersion(t.Context(), "ns")
-	require.NoError(t, err)
-	require.EqualValues(t, 1, version)
 }
 
 func TestSnapshotFileThatIsCutIsAnError(t *testing.T) {
