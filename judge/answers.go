@@ -66,7 +66,7 @@ func compareLoaded(want casefile.LoadedMatch, got loaded) (c comparison) {
 		c.add("found", fmt.Sprint(*want.Found), fmt.Sprint(found), *want.Found == found)
 	}
 	if want.Error {
-		c.add("error", "an error", orAbsent(got.Error), got.Error != "")
+		c.add("error", "any", orAbsent(got.Error), got.Error != "")
 		return c
 	}
 	problem := ""
@@ -126,7 +126,7 @@ func checkMemory(want []casefile.MemoryMatch) func(*invocation) outcome {
 				e := observedEntry{Body: got[k].Body, Error: got[k].Error}
 				data, problem := e.body()
 				if want[i].Error {
-					c.add("error", "an error", describeOr(problem, data), e.Error != "")
+					c.add("body", "an error", describeOr(problem, data), e.Error != "")
 					return c
 				}
 				if e.Body == nil && problem == "" {

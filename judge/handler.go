@@ -145,7 +145,7 @@ func (h *handlerCase) sound(v *invocation, plan []planned) bool {
 	case v.ended == nil:
 		h.halt(result.HarnessError, v.where("the transcript ends before the handler does"))
 	case v.ended.Left > 0:
-		h.halt(result.HarnessError, v.where(fmt.Sprintf("%d processes of the handler are left over", v.ended.Left)))
+		h.halt(result.HarnessError, v.where(fmt.Sprintf("left over of the handler: %s", count(v.ended.Left, "process"))))
 	case v.ended.How == transcript.HowCancelled:
 		h.halt(result.NotRun, v.where("the run was ended before the case was over"))
 	case v.ended.How == transcript.HowNotStarted:

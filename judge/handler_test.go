@@ -49,7 +49,7 @@ func TestVerdictsOfAHandlerCase(t *testing.T) {
 		{"not started", invoked("main", "", ended(transcript.Ended{How: transcript.HowNotStarted, Detail: "no such file"})),
 			result.NotTestable, []string{"exit: not-run", "outputs: not-run"}, []string{"could not be started: no such file"}},
 		{"process left over", invoked("main", goodOutput, ended(transcript.Ended{How: transcript.HowExit, Left: 1})),
-			result.HarnessError, []string{"exit: not-run", "outputs: not-run"}, []string{"1 processes"}},
+			result.HarnessError, []string{"exit: not-run", "outputs: not-run"}, []string{"left over of the handler: 1 process"}},
 		{"cancelled", invoked("main", goodOutput, ended(transcript.Ended{How: transcript.HowCancelled})),
 			result.NotRun, []string{"exit: not-run", "outputs: not-run"}, nil},
 
@@ -79,7 +79,7 @@ func TestVerdictsOfAHandlerCase(t *testing.T) {
 			[]string{"always/read-only: fail", "exit: pass", "outputs: pass"}, []string{"PUT /sha256:00"}},
 
 		{"another name", invoked("main", strings.Replace(goodOutput, `"a"`, `"b"`, 1)), result.Fail,
-			[]string{"exit: pass", "outputs: fail"}, []string{"stdout, output 1, name", `want name "a"`, `got name "b"`}},
+			[]string{"exit: pass", "outputs: fail"}, []string{"stdout, output 1, name", `want name: "a"`, `got name: "b"`}},
 		{"another body", invoked("main", strings.Replace(goodOutput, "b25l", b64("onx"), 1)), result.Fail,
 			[]string{"exit: pass", "outputs: fail"}, []string{"output 1, body", "first difference at byte 2", "6f 6e 65", "6f 6e 78"}},
 		{"one too many", invoked("main", goodOutput+`{"name":"z","data":"eg=="}`+"\n"), result.Fail,
@@ -182,7 +182,7 @@ func TestAbsenceNeedsAControlThatHolds(t *testing.T) {
 		{"speaks", evidence(invoked("control", goodOutput), invoked("main", goodOutput)), result.Fail, []string{"exit: pass", "silent: fail"}, "no Output at all"},
 		{"does nothing", evidence(invoked("control", ""), invoked("main", "")), result.NotTestable, []string{"exit: not-run", "silent: not-run"}, "the control does not hold"},
 		{"control is wrong", evidence(invoked("control", strings.Replace(goodOutput, `"a"`, `"b"`, 1)), invoked("main", "")), result.NotTestable,
-			[]string{"exit: not-run", "silent: not-run"}, `the control does not hold, outputs: wanted name "a", got name "b"`},
+			[]string{"exit: not-run", "silent: not-run"}, `the control does not hold, outputs: wanted name: "a", got name: "b"`},
 		{"control breaks section 3", evidence(invoked("control", "hi\n"+goodOutput), invoked("main", "")), result.Fail,
 			[]string{"always/no-foreign-content: fail", "exit: not-run", "silent: not-run"}, "control, stdout, byte 0"},
 		{"no control", evidence(invoked("main", "")), result.HarnessError, []string{"exit: not-run", "silent: not-run"}, ""},

@@ -181,7 +181,7 @@ func (v *invocation) end() string {
 		words += ": " + e.Detail
 	}
 	if e.Group > 0 {
-		words += fmt.Sprintf("; %d processes of its group were still there", e.Group)
+		words += fmt.Sprintf("; left behind in its group: %s", count(e.Group, "process"))
 	}
 	return words
 }
@@ -193,7 +193,7 @@ func (v *invocation) endWithStderr() string {
 	if n := len(v.stream.records); n == 0 {
 		words += ", and wrote no Output"
 	} else {
-		words += fmt.Sprintf(", and wrote %d Outputs: %s", n, v.names())
+		words += fmt.Sprintf(", and wrote %s: %s", count(n, "Output"), v.names())
 	}
 	if text := bytes.TrimSpace(v.stderr); len(text) > 0 {
 		words += "; stderr ends with " + tail(text, 300)
@@ -269,10 +269,11 @@ func fromRequest(h *transcript.HTTP, name string) (value string, known bool) {
 
 // header returns a field of an HTTP head, whatever the letter case of its name.
 func header(h map[string][]string, name string) string {
-	for key, values := range h {
+	var all []string
+	for _, key := range sortedKeys(h) {
 		if strings.EqualFold(key, name) {
-			return strings.Join(values, ",")
+			all = append(all, h[key]...)
 		}
 	}
-	return ""
+	return strings.Join(all, ",")
 }

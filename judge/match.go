@@ -86,8 +86,8 @@ func (c *comparison) finding(where string) finding {
 	var wants, gots []string
 	for _, p := range list {
 		want[p.name], got[p.name] = p.want, p.got
-		wants = append(wants, p.name+" "+p.want)
-		gots = append(gots, p.name+" "+p.got)
+		wants = append(wants, p.name+": "+p.want)
+		gots = append(gots, p.name+": "+p.got)
 	}
 	f := finding{where: where, want: strings.Join(wants, ", "), got: strings.Join(gots, ", "), diff: c.detail}
 	if len(list) == 1 {
@@ -183,6 +183,8 @@ func count(n int, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		return fmt.Sprintf("%d %ses", n, what)
 	case strings.HasSuffix(what, "y"):
 		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
 	}

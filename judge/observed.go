@@ -162,7 +162,7 @@ func compareObservedEntry(want casefile.EntryMatch, got observedEntry) (c compar
 	c.strings("metadata", want.Metadata, got.Metadata)
 	data, problem := got.body()
 	if want.Error {
-		c.add("error", "an error", describeOr(problem, data), got.Error != "")
+		c.add("body", "an error", describeOr(problem, data), got.Error != "")
 		return c
 	}
 	c.body(want.Body, data, problem, exactBody)
@@ -180,7 +180,7 @@ func describeOr(problem string, data []byte) string {
 	if problem != "" {
 		return problem
 	}
-	return "the body " + describe(data)
+	return describe(data)
 }
 
 // entryLabel names a wanted entry.

@@ -177,7 +177,7 @@ func checkSilent(v *invocation) outcome {
 	r := &v.stream.records[0]
 	return failed(finding{
 		where: v.where(fmt.Sprintf("%s, byte %d", v.output(), r.offset)), want: "no Output at all",
-		got: fmt.Sprintf("%d Outputs, the first of them %s", len(v.stream.records), clip(string(r.text), 400)),
+		got: fmt.Sprintf("%s, first %s", count(len(v.stream.records), "Output"), clip(string(r.text), 400)),
 	})
 }
 

@@ -51,13 +51,13 @@ func TestObserved(t *testing.T) {
 		{"exact size", "  observed: {entries: [{name: a, size: 9007199254740993}]}\n", `{"entries":[{"name":"a","size":9007199254740993}]}`, result.Pass, ""},
 		{"inexact size", "  observed: {entries: [{name: a, size: 9007199254740993}]}\n", `{"entries":[{"name":"a","size":9007199254740992}]}`, result.Fail, "9007199254740992"},
 		{"wants an error", "  observed: {entries: [{name: a, error: true}]}\n", `{"entries":[{"name":"a","error":"404"}]}`, result.Pass, ""},
-		{"packed bytes for an error", "  observed: {entries: [{name: a, error: true}]}\n", `{"entries":[{"name":"a","body":"aGVsbG8="}]}`, result.Fail, "the body 5 bytes"},
+		{"packed bytes for an error", "  observed: {entries: [{name: a, error: true}]}\n", `{"entries":[{"name":"a","body":"aGVsbG8="}]}`, result.Fail, "got body: 5 bytes"},
 		{"identity", "  observed: {session: " + strings.Repeat("ab", 16) + ", agent: x, metadata: {k: v}}\n", `{"session":"` + strings.Repeat("ab", 16) + `","agent":"x","metadata":{"k":"v"}}`, result.Pass, ""},
 		{"no metadata", "  observed: {metadata: {}}\n", `{}`, result.Pass, ""},
 		{"stale metadata", "  observed: {metadata: {}}\n", `{"metadata":{"stale":"yes"}}`, result.Fail, "stale"},
-		{"agent", "  observed: {agent: \"\"}\n", `{"agent":"x"}`, result.Fail, `got agent "x"`},
+		{"agent", "  observed: {agent: \"\"}\n", `{"agent":"x"}`, result.Fail, `got agent: "x"`},
 		{"snapshot unknown", "  observed: {snapshot: 4, agent: x}\n", `{"agent":"x"}`, result.Pass, ""},
-		{"snapshot", "  observed: {snapshot: 4}\n", `{"snapshot":5}`, result.Fail, "got snapshot 5"},
+		{"snapshot", "  observed: {snapshot: 4}\n", `{"snapshot":5}`, result.Fail, "got snapshot: 5"},
 		{"only entries", "  observed: {only-entries: true}\n", `{"entries":[{"name":"a","body":"YQ=="}]}`, result.Pass, ""},
 		{"a lifecycle record", "  observed: {only-entries: true}\n", `{"entries":` + goodEntries + `}`, result.Fail, "entry 3 of all"},
 		{"events", "  observed: {events: [{event: push, name: a}, {event: start}]}\n", `{"events":[{"event":"push","name":"a"},{"event":"start"}]}`, result.Pass, ""},
@@ -71,7 +71,7 @@ func TestObserved(t *testing.T) {
 	}
 	looks(t, "the latest answer counts", partCase("  exit: 0\n"+entries),
 		evidence(invoked("main", observedOf(`{"entries":[]}`)+observedOf(`{"entries":`+goodEntries+`}`))), result.Pass, "")
-	looks(t, "none", partCase("  exit: 0\n"+entries), evidence(invoked("main", `{"name":"b"}`+"\n", stderr("no instructions\n"))), result.Fail, `wrote 1 Outputs: "b"; stderr ends with "no instructions"`)
+	looks(t, "none", partCase("  exit: 0\n"+entries), evidence(invoked("main", `{"name":"b"}`+"\n", stderr("no instructions\n"))), result.Fail, `wrote 1 Output: "b"; stderr ends with "no instructions"`)
 }
 
 func TestAnswersOfLoadAndMemory(t *testing.T) {
@@ -90,17 +90,17 @@ func TestAnswersOfLoadAndMemory(t *testing.T) {
 		says                     string
 	}{
 		{"text", load("{name: a, found: true, text: hi}"), "conform/loaded", `{"name":"a","as":"text","found":true,"text":"hi"}`, result.Pass, ""},
-		{"other text", load("{name: a, text: hi}"), "conform/loaded", `{"name":"a","found":true,"text":"ho"}`, result.Fail, `got text "ho"`},
+		{"other text", load("{name: a, text: hi}"), "conform/loaded", `{"name":"a","found":true,"text":"ho"}`, result.Fail, `got text: "ho"`},
 		{"json by value", load("{name: a, json: {x: 1.0, y: [true]}}"), "conform/loaded", `{"name":"a","json":{"y":[true],"x":1}}`, result.Pass, ""},
 		{"other json", load("{name: a, json: {x: 9007199254740993}}"), "conform/loaded", `{"name":"a","json":{"x":9007199254740992}}`, result.Fail, "9007199254740992"},
 		{"bytes", load("{name: a, base64: \"AAE=\"}"), "conform/loaded", `{"name":"a","base64":"AAE="}`, result.Pass, ""},
 		{"absent", load("{name: a, found: false}"), "conform/loaded", `{"name":"a","found":false}`, result.Pass, ""},
-		{"empty body for an absent name", load("{name: a, found: false}"), "conform/loaded", `{"name":"a","found":true,"text":""}`, result.Fail, "got found true"},
+		{"empty body for an absent name", load("{name: a, found: false}"), "conform/loaded", `{"name":"a","found":true,"text":""}`, result.Fail, "got found: true"},
 		{"no answer", load("{name: a, found: false}"), "x", `{}`, result.Fail, "the Output conform/loaded"},
 		{"memory", memory("{key: n/k, body: {text: hi}}"), "conform/memory", `{"key":"n/k","body":"aGk="}`, result.Pass, ""},
 		{"memory error", memory("{key: n/k, error: true}"), "conform/memory", `{"key":"n/k","error":"404"}`, result.Pass, ""},
-		{"memory body for an error", memory("{key: n/k, error: true}"), "conform/memory", `{"key":"n/k","body":""}`, result.Fail, "an error"},
-		{"memory of another key", memory("{key: n/k, body: {text: hi}}"), "conform/memory", `{"key":"n/z","body":"aGk="}`, result.Fail, `got key "n/z"`},
+		{"memory body for an error", memory("{key: n/k, error: true}"), "conform/memory", `{"key":"n/k","body":""}`, result.Fail, "any"},
+		{"memory of another key", memory("{key: n/k, body: {text: hi}}"), "conform/memory", `{"key":"n/z","body":"aGk="}`, result.Fail, `got key: "n/z"`},
 	} {
 		looks(t, c.name, c.text, evidence(invoked("main", answerRecord(c.answer, c.body))), c.want, c.says)
 	}
@@ -163,7 +163,7 @@ func TestAnyOfListsWhatEachAlternativeStumblesOver(t *testing.T) {
 	looks(t, "first", text, evidence(invoked("main", observedOf(`{"entries":[{"name":"a","error":"x"}]}`))), result.Pass, "")
 	looks(t, "second", text, evidence(invoked("main", "", ended(transcript.Ended{How: transcript.HowExit, Code: 1}))), result.Pass, "")
 	looks(t, "neither", text, evidence(invoked("main", observedOf(`{"entries":[{"name":"a","body":""}]}`))), result.Fail,
-		"(1) observed: error the body 0 bytes, \"\"; (2) exit: exited with status 0")
+		"(1) observed: body: 0 bytes, \"\"; (2) exit: exited with status 0")
 	looks(t, "nothing", text, evidence(invoked("main", "")), result.NotTestable, "")
 }
 

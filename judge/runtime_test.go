@@ -131,7 +131,7 @@ func TestExpectationsOnARuntime(t *testing.T) {
 		{"whole log", "{whole-log: true, log: [{name: a}, {fork: true, target: child}, {control: {status: stopped, reason: done, start-at: false}}]}",
 			fedWith(goodFed, func(e *result.Evidence) { e.Sessions["child"] = childID }), result.Pass, ""},
 		{"another child", "{whole-log: true, log: [{name: a}, {fork: true, target: main}, {}]}", fedWith(goodFed), result.Fail, "target-session"},
-		{"another reason", "{whole-log: true, log: [{name: a}, {}, {control: {reason: tired}}]}", fedWith(goodFed), result.Fail, `got control reason "done"`},
+		{"another reason", "{whole-log: true, log: [{name: a}, {}, {control: {reason: tired}}]}", fedWith(goodFed), result.Fail, `got control reason: "done"`},
 		{"a missing entry", "{log: [{name: a}, {name: b}]}", fedWith(goodFed), result.Fail, `the first missing is "b"`},
 		{"another body", "{log: [{body: {text: hellp}}]}", fedWith(goodFed), result.Fail, "first difference at byte 4"},
 		{"version", "{version: 2}", fedWith(goodFed), result.Pass, ""},
@@ -164,7 +164,7 @@ func TestExpectationsOnARuntime(t *testing.T) {
 		{"broken trace", "{fed: {trace: true}}", fedWith(goodFed, variable("TRACEPARENT", "ff-"+mainID+"-0123456789abcdef-01")), result.Fail, "version ff"},
 		{"fetched", "{fed: {fetched: [{status: 200, headers: {Content-Type: text/plain}, body: {text: hello}}]}}",
 			fedWith(goodFed, fetchedBody(200, object, "hello", map[string][]string{"Content-Type": {"text/plain"}})), result.Pass, ""},
-		{"not found", "{fed: {fetched: [{status: 404}]}}", fedWith(goodFed, fetchedBody(200, "/sha256:00", "x", nil)), result.Fail, "status 200"},
+		{"not found", "{fed: {fetched: [{status: 404}]}}", fedWith(goodFed, fetchedBody(200, "/sha256:00", "x", nil)), result.Fail, "status: 200"},
 		{"object URLs", "{fed: {object-urls: true}}", fedWith(goodFed, fetchedBody(200, object, "hello", nil)), result.Pass, ""},
 		{"object URL with another digest", "{fed: {object-urls: true}}", fedWith(goodFed, fetchedBody(200, object, "hellp", nil)), result.Fail, "digest"},
 		{"object URL of another shape", "{fed: {object-urls: true}}", fedWith(strings.ReplaceAll(goodFed, "/sha256:", "/o/sha256:"), fetchedBody(200, object, "hello", nil)), result.Fail, "sha256:<64"},
@@ -308,5 +308,42 @@ func TestAStoryFailsWhereItsStepsSaySo(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"P11.1/pending-first", "P11.1/before-inputs"}, cited); diff != "" {
 		t.Errorf("cited requirements (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheSameEvidenceGivesTheSameBytes(t *testing.T) {
+	s := registry(t)
+	expect := "{fed: {entries: [{name: b, metadata: {x: y, a: b}}], environment: {A: \"1\", B: \"2\", C: \"3\"}}, types: [x]}"
+	var first string
+	for range 20 {
+		text, err := json.Marshal(New(s).Judge(looseRuntime(t, expect), fedWith("x\n"+goodFed)))
+		require.NoError(t, err)
+		if first == "" {
+			first = string(text)
+		}
+		if string(text) != first {
+			t.Fatalf("(-first +now):\n%s", cmp.Diff(first, string(text)))
+		}
+	}
+}
+
+func TestFindingsAreBounded(t *testing.T) {
+	s := registry(t)
+	long := strings.Repeat("é", 1<<20)
+	got := New(s).Judge(looseRuntime(t, "{log: [{name: b}]}"), fedWith(goodFed, func(e *result.Evidence) {
+		e.Steps[3].Output = json.RawMessage(`{"entries":[{"name":"` + long + `"}]}`)
+	}, runFails("failed-invocation", long)))
+	for _, k := range got.Checks {
+		for _, text := range []string{k.Where, k.Want, k.Got, k.Diff, got.Reason} {
+			if len(text) > 4<<10 {
+				t.Errorf("%s: %d bytes", k.ID, len(text))
+			}
+			if strings.ToValidUTF8(text, "") != text {
+				t.Errorf("%s is cut inside a character: %q", k.ID, text)
+			}
+		}
+	}
+	if got.Verdict != result.Fail {
+		t.Errorf("%s", got.Verdict)
 	}
 }
