@@ -40,7 +40,8 @@ result               : protocol spec transcript
 subject              : spec process
 judge                : protocol spec script transcript casefile result
 coverage             : spec casefile result
-report               : spec transcript result coverage
+report               : spec result
+report/schema        :
 stage                : protocol script transcript process storage storage/membucket storage/dirbucket fakehandler fakeruntime reference casefile result subject
 testscript           : casefile result fakehandler stage
 runner               : protocol spec transcript process casefile result judge coverage subject stage testscript

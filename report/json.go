@@ -55,7 +55,7 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 	if err := result.DecodeStrict(data, run); err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}
-	if err := Validate(data); err != nil {
+	if err := errors.Join(missing(data), unknownVerdicts(run)); err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}
 	return run, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"pugmark.dev/conform/report/schema"
 	"pugmark.dev/conform/result"
 )
 
@@ -89,7 +90,7 @@ func TestReportHoldsBytesOfSubjectsVisiblyAndValidates(t *testing.T) {
 	run := sample(t)
 	poison(run, hostile)
 	text := written(t, run)
-	require.NoError(t, Validate([]byte(text)))
+	require.NoError(t, schema.Validate([]byte(text)))
 	back, err := ReadJSON(strings.NewReader(text))
 	require.NoError(t, err)
 	want := strings.ReplaceAll(hostile, "\xff\xfe", `\xff\xfe`)
@@ -152,7 +153,7 @@ func TestValidateNamesEachPlace(t *testing.T) {
 	text := written(t, sample(t))
 	text = strings.Replace(text, `"seed": 7`, `"seed": "seven"`, 1)
 	text = strings.Replace(text, `"started": "2030`, `"started": "once, 2030`, 1)
-	err := Validate([]byte(text))
+	err := schema.Validate([]byte(text))
 	require.Error(t, err)
 	for _, want := range []string{"at '/seed'", "at '/started'"} {
 		require.ErrorContains(t, err, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/stretchr/testify/require"
 
+	"pugmark.dev/conform/report/schema"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
 )
@@ -30,7 +31,7 @@ func generate(t *testing.T) []byte {
 		r.CommentMap[name] = strings.Join(strings.Fields(text), " ")
 	}
 	s := r.Reflect(&result.Run{})
-	s.ID = schemaID
+	s.ID = schema.ID
 	s.Title = "A report of pugmark-conform"
 
 	property := func(of *jsonschema.Schema, name string) *jsonschema.Schema {
@@ -71,7 +72,7 @@ func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
 		require.NoError(t, os.WriteFile("report/schema/report-v1.json", text, 0o644))
 		return
 	}
-	if diff := cmp.Diff(string(text), string(Schema())); diff != "" {
+	if diff := cmp.Diff(string(text), string(schema.V1())); diff != "" {
 		t.Errorf("report/schema/report-v1.json is stale, run the test with -update (-want +got):\n%s", diff)
 	}
 }
@@ -84,12 +85,12 @@ func TestTheSchemaDescribesWhatItsReadersAsk(t *testing.T) {
 			Properties map[string]map[string]any `json:"properties"`
 		} `json:"$defs"`
 	}
-	require.NoError(t, json.Unmarshal(Schema(), &s))
+	require.NoError(t, json.Unmarshal(schema.V1(), &s))
 	require.Equal(t, "https://json-schema.org/draft/2020-12/schema", s.Version)
 	want := []string{"id", "requirement", "readings", "verdict", "where", "want", "got", "diff"}
 	if diff := cmp.Diff(want, s.Defs["Check"].Required); diff != "" {
 		t.Errorf("members that every check has (-want +got):\n%s", diff)
 	}
 	require.NotEmpty(t, s.Defs["Check"].Properties["where"]["description"], "comments of the types are the manual")
-	require.False(t, bytes.Contains(Schema(), []byte("omitempty")))
+	require.False(t, bytes.Contains(schema.V1(), []byte("omitempty")))
 }

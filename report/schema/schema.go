@@ -1,4 +1,4 @@
-package report
+package schema
 
 import (
 	"bytes"
@@ -10,18 +10,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-//go:embed schema/report-v1.json
+//go:embed report-v1.json
 var schemaV1 []byte
 
-// schemaID is the $id of the schema. Nothing fetches it.
-const schemaID = "https://pugmark.dev/conform/schema/report-v1.json"
+// ID is the $id of the schema. Nothing fetches it.
+const ID = "https://pugmark.dev/conform/schema/report-v1.json"
 
-// Schema returns the JSON Schema (draft 2020-12) of a report. It is generated
+// V1 returns the JSON Schema (draft 2020-12) of a report. It is generated
 // from the types of package result, their comments included; a test holds the
 // published file to them.
-func Schema() []byte { return slices.Clone(schemaV1) }
+func V1() []byte { return slices.Clone(schemaV1) }
 
-// Validate holds a report's text to [Schema]. It names the places that do not
+// Validate holds a report's text to [V1]. It names the places that do not
 // fit, one a line, each as a JSON pointer.
 func Validate(data []byte) error {
 	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaV1))
@@ -30,10 +30,10 @@ func Validate(data []byte) error {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	if err := compiler.AddResource(schemaID, schema); err != nil {
+	if err := compiler.AddResource(ID, schema); err != nil {
 		return fmt.Errorf("add the schema of reports: %w", err)
 	}
-	compiled, err := compiler.Compile(schemaID)
+	compiled, err := compiler.Compile(ID)
 	if err != nil {
 		return fmt.Errorf("compile the schema of reports: %w", err)
 	}
