@@ -280,6 +280,10 @@ func (w *World) collect() error {
 		w.evidence.Invocations = append(w.evidence.Invocations, result.Invocation{
 			Step: len(w.evidence.Steps), Transcript: t,
 		})
+		// The script of the case is at fault, not the runtime that ran it.
+		if fault := fakehandler.Fault(&t); fault != "" {
+			return fmt.Errorf("the scripted handler: %s", fault)
+		}
 	}
 	w.seen = len(transcripts)
 	return nil
