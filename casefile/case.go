@@ -277,7 +277,7 @@ type RuntimeExpect struct {
 	// Fed is what the handler of the last invocation was fed.
 	Fed *Fed `yaml:"fed,omitempty"`
 	// Log is the session's log after the run, parents' entries first, control and
-	// fork records included only when ControlRecords is set.
+	// fork records included only when WholeLog is set.
 	Log *[]EntryMatch `yaml:"log,omitempty"`
 	// WholeLog makes Log include control messages and fork records.
 	WholeLog bool `yaml:"whole-log,omitempty"`

@@ -204,6 +204,9 @@ func (k *checker) record(at place, r fakeruntime.Record) {
 		}
 	}
 	bodyIn(at, r.Body)
+	if at.has("filler") && (r.Filler < 1 || r.Filler > maxBody) {
+		at.key("filler").fault("a filler has from 1 to %d bytes", maxBody)
+	}
 	if r.By != "" && r.Body == nil {
 		at.key("by").fault("`by` says how a body travels, and there is none")
 	}

@@ -188,9 +188,7 @@ func listOf(root *yaml.Node, key string) {
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i+1] == v {
-			root.Content[i+1] = &yaml.Node{
-				Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{v}, Line: v.Line, Column: v.Column,
-			}
+			root.Content[i+1] = listWith(v)
 		}
 	}
 }

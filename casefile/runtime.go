@@ -112,18 +112,20 @@ func (k *checker) fed(at place, f Fed, w world) {
 	if len(at.node.Content) == 0 {
 		at.fault("`fed` compares nothing")
 	}
-	for _, key := range []string{"memory-first", "trace", "input-closed"} {
+	for _, key := range []string{"memory-first", "trace", "object-urls", "input-closed"} {
 		refuseFalse(at, key)
 	}
 	if f.Entries != nil {
 		k.entries(at.key("entries"), *f.Entries)
 	}
 	variables(at, f.Environment)
+	for _, key := range []string{"fetched", "object-urls"} {
+		if at.has(key) && !w.fetches {
+			at.key(key).fault("`%s` needs a `fetch` in the script", key)
+		}
+	}
 	if f.Fetched == nil {
 		return
-	}
-	if !w.fetches {
-		at.key("fetched").fault("`fetched` needs a `fetch` in the script")
 	}
 	for i, answer := range *f.Fetched {
 		spot := at.key("fetched").item(i)

@@ -1,6 +1,7 @@
 package casefile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,8 +83,8 @@ func (t *teller) command(line int, words []word) {
 		at(name).fault("usage: %s", verb.Usage())
 		return
 	}
-	for i, shape := range verb.Args {
-		t.argument(verb, shape, args[min(i, len(args)):], at)
+	for i, arg := range args {
+		t.argument(verb.Args[i], arg.text, at(arg))
 	}
 	if verb.Name == "inspect" {
 		t.need(at(name), "inspect", "a session dump is a feature of its own")
@@ -95,64 +96,53 @@ func (t *teller) command(line int, words []word) {
 
 // fits reports whether there are as many arguments as the verb takes.
 func fits(v Verb, args []word) bool {
-	for i, shape := range v.Args {
-		switch shape {
-		case Fields:
-			return len(args) >= i
-		case FileOrFields:
-			return len(args) > i
-		}
-	}
-	return len(args) == len(v.Args)
+	return len(args) == len(v.Args) || v.Name == "start" && len(args) == 1
 }
 
-// argument checks the argument of a shape; those after it are there too, for the
-// shapes that take all.
-func (t *teller) argument(v Verb, shape Shape, args []word, at func(word) place) {
+// argument checks one argument against its shape.
+func (t *teller) argument(shape Shape, text string, at place) {
 	switch shape {
 	case NewSession:
-		t.newSession(v, args, at)
-	case SessionName:
-		t.world.name(at(args[0]), args[0].text)
-	case RequirementID:
-		t.close()
-		spot := at(args[0])
-		if !slices.Contains(t.c.Covers, args[0].text) {
-			spot.fault("%s is not in `covers`%s", args[0].text, meant(args[0].text, t.c.Covers))
-		}
-		t.world.requirement, t.open = args[0].text, &spot
-	case Fields, FileOrFields:
-		if shape == FileOrFields && len(args) == 1 && !strings.Contains(args[0].text, "=") {
-			if f := t.file(at(args[0]), args[0].text); f != nil {
-				t.pushFile(f)
-			}
+		if !isName(text) {
+			at.fault("%q: a session's name is lower-case letters, digits and hyphens", text)
 			return
 		}
-		t.fields(v, args, at)
-	case FileName:
-		f := t.file(at(args[0]), args[0].text)
-		switch {
-		case f == nil:
-		case v.Name == "script":
-			t.scriptFile(f)
-		case v.Name == "expect":
-			t.expectFile(f)
+		// A name may come twice: to start what exists is an operation too.
+		t.world.names = append(t.world.names, text)
+	case SessionName:
+		t.world.name(at, text)
+	case RequirementID:
+		t.close()
+		if !slices.Contains(t.c.Covers, text) {
+			at.fault("%s is not in `covers`%s", text, meant(text, t.c.Covers))
+		}
+		t.world.requirement, t.open = text, &at
+	default:
+		if f := t.file(at, text); f != nil {
+			t.read(shape, f)
 		}
 	}
 }
 
-func (t *teller) newSession(v Verb, args []word, at func(word) place) {
-	name := args[0]
-	chosen := slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "chosen=") })
-	switch {
-	case !isName(name.text):
-		at(name).fault("%q: a session's name is lower-case letters, digits and hyphens", name.text)
-	case slices.Contains(t.world.names, name.text) && !chosen:
-		at(name).fault("a session is called %q already", name.text)
-	default:
-		t.world.names = append(t.world.names, name.text)
+// read checks a file in the place where it is used.
+func (t *teller) read(shape Shape, f *file) {
+	switch shape {
+	case StartFile:
+		if s, root := fileOf[Start](f.doc, t.shapes, f.data); root != nil {
+			t.start(place{f.doc, root}, s)
+		}
+	case PushFile:
+		if p, root := fileOf[Push](f.doc, t.shapes, f.data); root != nil {
+			push(place{f.doc, root}, p)
+		}
+	case ScriptFile:
+		t.scriptFile(f)
+	case ExpectFile:
+		t.expectFile(f)
 	}
 }
+
+func isName(s string) bool { return regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(s) }
 
 // asserted notes that a command checks what was last required.
 func (t *teller) asserted(v Verb, failure bool) {
@@ -210,13 +200,6 @@ func (t *teller) scriptFile(f *file) {
 	}
 }
 
-func (t *teller) pushFile(f *file) {
-	pushes, root := pushesOf(f.doc, t.shapes, f.data)
-	for i, p := range pushes {
-		push(place{f.doc, root}.item(i), p)
-	}
-}
-
 // expectFile checks the blocks of a file where it is used: the same file can be
 // used after another require.
 func (t *teller) expectFile(f *file) {
@@ -224,7 +207,9 @@ func (t *teller) expectFile(f *file) {
 	if root == nil {
 		return
 	}
-	root = itself(root)
+	if root.Kind == yaml.MappingNode {
+		root = listWith(root)
+	}
 	blocks, ok := decode[[]RuntimeExpect](f.doc, t.shapes, root, walker{})
 	if !ok {
 		return
@@ -233,23 +218,5 @@ func (t *teller) expectFile(f *file) {
 	for i, e := range blocks {
 		t.cited[t.runtimeExpect(place{f.doc, root}.item(i), e, t.world)] = true
 		t.effort = t.effort || e.asksForEffort()
-	}
-}
-
-func (t *teller) fields(v Verb, args []word, at func(word) place) {
-	if len(args) == 0 {
-		return
-	}
-	root := t.pairsOf(args, at)
-	switch {
-	case root == nil:
-	case v.Name == "start":
-		if s, ok := decode[Start](t.doc, t.shapes, root, walker{}); ok {
-			t.start(place{t.doc, root}, s)
-		}
-	default:
-		if p, ok := decode[Push](t.doc, t.shapes, root, walker{}); ok {
-			push(place{t.doc, root}, p)
-		}
 	}
 }

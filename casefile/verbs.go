@@ -7,19 +7,19 @@ type Shape string
 
 const (
 	// NewSession is the name that the verb gives to a session.
-	NewSession Shape = "NAME"
+	NewSession Shape = "SESSION, new"
 	// SessionName is the name of a session of the case.
 	SessionName Shape = "SESSION"
-	// FileName is a file of the story.
-	FileName Shape = "FILE"
 	// RequirementID is a requirement that the case covers.
 	RequirementID Shape = "REQUIREMENT"
-	// Fields is any number of key=value: the keys of [Start] or [Push], a dot
-	// before a key of an inner mapping, and text, json and base64 for body.text,
-	// body.json and body.base64.
-	Fields Shape = "[KEY=VALUE...]"
-	// FileOrFields is a file, or at least one key=value.
-	FileOrFields Shape = "FILE|KEY=VALUE..."
+	// StartFile is a file that holds a [Start]; it may be left out.
+	StartFile Shape = "[FILE]"
+	// PushFile is a file that holds a [Push].
+	PushFile Shape = "FILE, an entry"
+	// ScriptFile is a file that [ParseScript] reads.
+	ScriptFile Shape = "FILE, a script"
+	// ExpectFile is a file that holds a [RuntimeExpect] or a list of them.
+	ExpectFile Shape = "FILE, expectations"
 )
 
 // Verb is a command of a story, as far as the lint knows it: what it does is
@@ -35,11 +35,12 @@ type Verb struct {
 	Failure bool
 }
 
-// Usage is the verb with its arguments.
+// Usage is the verb with its arguments, as testscript writes them.
 func (v Verb) Usage() string {
 	words := []string{v.Name}
 	for _, a := range v.Args {
-		words = append(words, string(a))
+		word, _, _ := strings.Cut(string(a), ",")
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }
@@ -47,14 +48,14 @@ func (v Verb) Usage() string {
 // Verbs returns the commands of stories.
 func Verbs() []Verb {
 	return []Verb{
-		{Name: "start", Args: []Shape{NewSession, Fields}, Failure: true},
-		{Name: "push", Args: []Shape{SessionName, FileOrFields}, Failure: true},
-		{Name: "script", Args: []Shape{FileName}},
-		{Name: "run", Args: []Shape{SessionName}, Asserts: true, Failure: true},
+		{Name: "start", Args: []Shape{NewSession, StartFile}, Failure: true},
+		{Name: "push", Args: []Shape{SessionName, PushFile}, Failure: true},
+		{Name: "script", Args: []Shape{ScriptFile}},
 		{Name: "run-once", Args: []Shape{SessionName}, Asserts: true, Failure: true},
+		{Name: "run", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "log", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "inspect", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "require", Args: []Shape{RequirementID}},
-		{Name: "expect", Args: []Shape{FileName}, Asserts: true},
+		{Name: "expect", Args: []Shape{ExpectFile}, Asserts: true},
 	}
 }
