@@ -225,6 +225,7 @@ func TestSameOutputsOfAllInvocations(t *testing.T) {
 	looks(t, "another body", text, evidence(invoked("main", goodOutput), invoked("main", strings.Replace(goodOutput, "b25l", "b25m", 1))), result.Fail, "invocation 2")
 	looks(t, "nothing", text, evidence(invoked("main", ""), invoked("main", "")), result.NotTestable, "")
 	looks(t, "one is missing", text, evidence(invoked("main", goodOutput)), result.HarnessError, "holds 1 invocations")
+	looks(t, "and what the first showed is void", text, evidence(invoked("main", goodOutput), invoked("main", "", ended(transcript.Ended{How: transcript.HowSignal, Signal: 9}))), result.Crash, "exit P1/replay-tolerant not-run")
 	looks(t, "the second dies", text, evidence(invoked("main", goodOutput), invoked("main", "", ended(transcript.Ended{How: transcript.HowSignal, Signal: 9}))), result.Crash, "invocation 2")
 }
 

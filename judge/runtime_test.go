@@ -148,6 +148,14 @@ func TestExpectationsOnARuntime(t *testing.T) {
 		}), result.NotApplicable, "the feature inspect"},
 
 		{"fed", "{fed: {memory-first: true, lifecycle: start, input-closed: true, entries: [{name: a, event: \"\", size: 5, inline: false, body: {text: hello}}]}}", fedWith(goodFed), result.Pass, ""},
+		{"success without an invocation, and no proof", "{run: success, invocations: 0}", fedWith(goodFed, never), result.NotTestable, "no invocation in the whole case"},
+		{"success without an invocation after one with", "{run: success, invocations: 0}", fedWith(goodFed, func(e *result.Evidence) {
+			again := e.Steps[2]
+			e.Steps = append(e.Steps[:5:5], again, e.Steps[5])
+		}), result.Pass, ""},
+		{"input that breaks off", "{fed: {input-closed: true}}", fedWith(goodFed, func(e *result.Evidence) {
+			e.Invocations[0].Transcript.Events[2].Text = "by the peer: connection reset"
+		}), result.Fail, "the runtime ends the input stream"},
 		{"fed nothing", "{fed: {lifecycle: start}}", fedWith("", never), result.Fail, "the handler was never invoked"},
 		{"another lifecycle event", "{fed: {lifecycle: wake}}", fedWith(goodFed), result.Fail, "got start"},
 		{"no event", "{fed: {lifecycle: none}}", fedWith(fedMemory + fedEntry + "{}\n"), result.Pass, ""},
@@ -300,6 +308,12 @@ func TestAStoryFailsWhereItsStepsSaySo(t *testing.T) {
 				t.Errorf("checks (-want +got):\n%s", diff)
 			}
 		})
+	}
+	idle := &casefile.Case{ID: "runtime/x/idle", Kind: "runtime", Covers: []string{"P10/pure-pause"},
+		Story: &casefile.Story{Script: "start s\nrequire P10/pure-pause\nrun-once s\n"}}
+	steps := []result.Step{{Verb: "start", Args: []string{"s"}}, {Verb: "require", Args: []string{"P10/pure-pause"}}, {Verb: "run-once", Args: []string{"s"}}}
+	if got := New(s).Judge(idle, &result.Evidence{Steps: steps}); got.Verdict != result.NotTestable {
+		t.Errorf("a run that invokes nothing proves something:\n%s", all(got))
 	}
 	got := New(s).Judge(storyCase(), &result.Evidence{Steps: storySteps(), Invocations: []result.Invocation{fedWith(goodFed).Invocations[0], fedWith(goodFed).Invocations[0]}})
 	var cited []string
