@@ -15,7 +15,6 @@ const (
 	kindCrash       = "crash"
 	kindHang        = "hang"
 	kindUnsupported = "unsupported"
-	kindFailed      = "failed-invocation"
 )
 
 // mainSession is the session that expectations mean when they name none.

@@ -194,6 +194,13 @@ func TestExpectationsOnARuntime(t *testing.T) {
 			if got.Verdict != c.want || !strings.Contains(all(got), c.says) {
 				t.Errorf("want %s and %q, got:\n%s", c.want, c.says, all(got))
 			}
+			if got.Verdict == result.NotTestable {
+				for _, k := range got.Checks {
+					if k.Verdict == result.Pass {
+						t.Errorf("the check %s passes without proof", k.ID)
+					}
+				}
+			}
 		})
 	}
 }
