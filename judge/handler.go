@@ -31,6 +31,8 @@ type handlerCase struct {
 // planned is a check of an expectation block.
 type planned struct {
 	id string
+	// block is the number of the block, from 0.
+	block int
 	part
 }
 
@@ -52,11 +54,26 @@ func (h *handlerCase) judge() {
 			h.void()
 			break
 		}
-		for _, p := range plan {
-			h.settle(p.id, v.prove(p.part))
-		}
+		h.hold(v, plan)
 	}
 	h.breaches(h.mains)
+}
+
+// hold holds one invocation against the checks of each block, in order of cause. An
+// invocation that failed where its block wants a success explains what else is
+// missing: the exit is then the finding, and what it brought about says nothing.
+func (h *handlerCase) hold(v *invocation, plan []planned) {
+	failedBlock := -1
+	for _, p := range plan {
+		o := v.prove(p.part)
+		switch {
+		case p.key == "exit" && o.verdict == result.Fail && !v.ended.Success():
+			failedBlock = p.block
+		case p.block == failedBlock && o.verdict == result.Fail && !p.stream:
+			o = unseen(o.want, o.got)
+		}
+		h.settle(p.id, o)
+	}
 }
 
 // plans lists the checks of the case's blocks.
@@ -74,7 +91,7 @@ func (h *handlerCase) plans() (plan []planned) {
 				requirement = citing(h.c, b.Requirement)
 			}
 			id := h.plan(prefix+p.key, requirement, readings(h.c.Readings, b.Readings))
-			plan = append(plan, planned{id, p})
+			plan = append(plan, planned{id, i, p})
 		}
 	}
 	return plan

@@ -40,6 +40,8 @@ func TestVerdictsOfAHandlerCase(t *testing.T) {
 			[]string{"exited with status 0, and wrote no Output"}},
 		{"exit status", invoked("main", goodOutput, stderr("Traceback: boom\n"), ended(transcript.Ended{How: transcript.HowExit, Code: 3})),
 			result.Fail, []string{"exit: fail", "outputs: pass"}, []string{"exited with status 3", "Traceback: boom"}},
+		{"a failed exit explains what is missing", invoked("main", "", stderr("Traceback: boom\n"), ended(transcript.Ended{How: transcript.HowExit, Code: 3})),
+			result.Fail, []string{"exit: fail", "outputs: not-run"}, []string{"exited with status 3", "Traceback: boom"}},
 		{"signal", invoked("main", goodOutput, ended(transcript.Ended{How: transcript.HowSignal, Signal: 9, Name: "SIGKILL"})),
 			result.Crash, []string{"exit: not-run", "outputs: not-run"}, []string{"killed by signal 9 (SIGKILL)"}},
 		{"hang", invoked("main", goodOutput, ended(transcript.Ended{How: transcript.HowHang, Detail: "the time limit of 10s passed"})),
