@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -25,7 +26,9 @@ func manifestKey(session string) string { return "sessions/" + session + "/manif
 
 func snapshotsPrefix(session string) string { return "sessions/" + session + "/snapshots/" }
 
-func memoryPrefix(namespace string) string { return "memories/" + escapeSegment(namespace) + "/" }
+const memoriesPrefix = "memories/"
+
+func memoryPrefix(namespace string) string { return memoriesPrefix + escapeSegment(namespace) + "/" }
 
 func versionKey(prefix string, version int64) string {
 	return fmt.Sprintf("%s%0*d%s", prefix, versionDigits, version, jsonSuffix)
@@ -99,6 +102,13 @@ func escapeSegment(name string) string {
 		}
 	}
 	return b.String()
+}
+
+// unescapeSegment is the inverse of escapeSegment; ok is false for a segment that
+// escapeSegment does not write.
+func unescapeSegment(segment string) (name string, ok bool) {
+	plain, err := url.PathUnescape(segment)
+	return plain, err == nil && escapeSegment(plain) == segment
 }
 
 func isHex(s string, length int) bool {

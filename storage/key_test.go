@@ -35,6 +35,9 @@ func TestEveryNamespaceMakesAValidKeyOfItsOwn(t *testing.T) {
 				t.Fatalf("namespace %q has key %q: %v", name, key, err)
 			}
 		}
+		if back, ok := unescapeSegment(escapeSegment(one)); !ok || back != one {
+			t.Fatalf("%q comes back as %q", one, back)
+		}
 		if one != two && memoryPrefix(one) == memoryPrefix(two) {
 			t.Fatalf("%q and %q share a key", one, two)
 		}

@@ -2,7 +2,11 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // MemoryVersion returns the namespace's current version, 0 if it has none.
@@ -47,6 +51,48 @@ func (s *Store) MemoryEntry(ctx context.Context, namespace, name string) (Entry,
 		}
 	}
 	return Entry{}, fmt.Errorf("memory object %q of namespace %q: %w", name, namespace, ErrNotExist)
+}
+
+// Namespaces returns the names of all memory namespaces, sorted. A namespace exists
+// from its first write on (reading R15).
+func (s *Store) Namespaces(ctx context.Context) ([]string, error) {
+	found := make(map[string]bool)
+	for key, err := range s.Bucket.List(ctx, memoriesPrefix) {
+		if err != nil {
+			return nil, fmt.Errorf("listing memory namespaces: %w", err)
+		}
+		segment, _, _ := strings.Cut(strings.TrimPrefix(key, memoriesPrefix), "/")
+		if name, ok := unescapeSegment(segment); ok {
+			found[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// MemoryEntries returns the latest entry of each name in a namespace, sorted by
+// name; none if there is no such namespace.
+func (s *Store) MemoryEntries(ctx context.Context, namespace string) ([]Entry, error) {
+	version, err := s.MemoryVersion(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	latest := make(map[string]Entry)
+	for at := int64(1); at <= version; at++ {
+		reader, err := s.memory(namespace).open(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		for entry, err := range reader.Entries() {
+			if err != nil {
+				return nil, errors.Join(err, reader.Close())
+			}
+			latest[entry.Name] = entry
+		}
+		if err := reader.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return slices.SortedFunc(maps.Values(latest), func(a, b Entry) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // last returns the last entry of a name in one version.

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,4 +45,47 @@ func TestMemoryDeliveryIsIdempotent(t *testing.T) {
 	version, err := store.MemoryVersion(t.Context(), "ns")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, version)
+}
+
+func TestNamespacesAndTheirNamesAreListed(t *testing.T) {
+	store := newStore(t)
+	none, err := store.Namespaces(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, none)
+	for _, write := range [][2]string{{"team", "b"}, {"team/ops", "k"}, {"Team", "k"}, {"é", "x"}, {"team", "a"}, {"team", "b"}} {
+		require.NoError(t, store.WriteMemory(t.Context(), write[0], nil, 0, named(write[1])))
+	}
+	namespaces, err := store.Namespaces(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"Team", "team", "team/ops", "é"}, namespaces)
+	entries, err := store.MemoryEntries(t.Context(), "team")
+	require.NoError(t, err)
+	var got []string
+	for _, entry := range entries {
+		got = append(got, fmt.Sprint(entry.Name, " ", entry.Sequence))
+	}
+	require.Equal(t, []string{"a 2", "b 3"}, got)
+	entries, err = store.MemoryEntries(t.Context(), "none")
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	_, err = store.MemoryEntries(t.Context(), "..")
+	require.ErrorIs(t, err, storage.ErrInvalidName)
+}
+
+// F34, P8.2/longest-prefix: whatever order namespaces come to be in.
+func TestEachKeyGoesToItsOwnNamespaceWhateverTheOrderOfMounting(t *testing.T) {
+	sizes := map[string]int64{"team": 1, "team/ops": 2, "team/ops/eu": 3}
+	for _, order := range [][]string{
+		{"team", "team/ops", "team/ops/eu"}, {"team", "team/ops/eu", "team/ops"}, {"team/ops", "team", "team/ops/eu"},
+		{"team/ops", "team/ops/eu", "team"}, {"team/ops/eu", "team", "team/ops"}, {"team/ops/eu", "team/ops", "team"},
+	} {
+		store := newStore(t)
+		for _, namespace := range order {
+			entry := storage.Entry{Name: "k", Size: sizes[namespace]}
+			require.NoError(t, store.WriteMemory(t.Context(), namespace, nil, 0, []storage.Entry{entry}))
+		}
+		for namespace, size := range sizes {
+			require.Equal(t, size, memorySize(t, store, namespace, "k"), "%s mounted in the order %v", namespace, order)
+		}
+	}
 }

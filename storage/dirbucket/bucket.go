@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"pugmark.dev/conform/storage"
 )
@@ -160,47 +161,83 @@ func fill(ctx context.Context, file *os.File, body io.Reader) error {
 // List implements [storage.Bucket].
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		stopped := errors.New("stopped")
-		start := "."
+		folder := "."
 		if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {
-			start = prefix[:slash]
-			if err := check(ctx, start); err != nil {
+			folder = prefix[:slash]
+			if err := check(ctx, folder); err != nil {
 				yield("", err)
 				return
 			}
 		}
-		err := fs.WalkDir(b.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
-			if err == nil {
-				err = ctx.Err()
-			}
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil // a temporary file that is gone, or nothing below the prefix
-			case err != nil:
-				return err
-			case name == start && entry.IsDir():
-				return nil
-			case storage.CheckKey(entry.Name()) != nil:
-				if entry.IsDir() {
-					return fs.SkipDir
-				}
-				return nil
-			case entry.IsDir():
-				if !strings.HasPrefix(name+"/", prefix) && !strings.HasPrefix(prefix, name+"/") {
-					return fs.SkipDir
-				}
-				return nil
-			case strings.HasPrefix(name, prefix) && entry.Type().IsRegular():
-				if !yield(name, nil) {
-					return stopped
-				}
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, stopped) {
+		l := listing{bucket: b, ctx: ctx, prefix: prefix, yield: yield}
+		if err := l.walk(folder); err != nil && !errors.Is(err, errStopped) {
 			yield("", fmt.Errorf("listing %q: %w", prefix, err))
 		}
 	}
+}
+
+// errStopped says that whoever ranges over a listing has seen enough.
+var errStopped = errors.New("stopped")
+
+// listBatch is how many names of a folder are held at a time: a folder of
+// snapshots may have any number.
+const listBatch = 512
+
+// listing is one List.
+type listing struct {
+	bucket *Bucket
+	ctx    context.Context
+	prefix string
+	yield  func(string, error) bool
+}
+
+// walk lists the objects below a folder. One that is not there has none.
+func (l listing) walk(folder string) error {
+	file, err := l.bucket.root.Open(folder)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.IsDir() {
+		return err
+	}
+	for {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := file.ReadDir(listBatch)
+		for _, entry := range entries {
+			if err := l.take(path.Join(folder, entry.Name()), entry); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take yields an object or walks a folder; what no key names is passed over.
+func (l listing) take(name string, entry fs.DirEntry) error {
+	switch {
+	case storage.CheckKey(entry.Name()) != nil:
+		return nil
+	case entry.IsDir():
+		if strings.HasPrefix(name+"/", l.prefix) || strings.HasPrefix(l.prefix, name+"/") {
+			return l.walk(name)
+		}
+	case entry.Type().IsRegular() && strings.HasPrefix(name, l.prefix):
+		if !l.yield(name, nil) {
+			return errStopped
+		}
+	}
+	return nil
 }
 
 func check(ctx context.Context, key string) error {
