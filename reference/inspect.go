@@ -105,12 +105,7 @@ func (r *Runtime) dumpSnapshot(ctx context.Context, session string, version int6
 }
 
 func (r *Runtime) dumpEntry(ctx context.Context, entry storage.Entry) (DumpEntry, error) {
-	dumped := DumpEntry{
-		Sequence: entry.Sequence, Digest: entry.Digest, Size: entry.Size,
-		ContentType: entry.ContentType, ContentEncoding: entry.ContentEncoding, SchemaURL: entry.SchemaURL,
-		Name: entry.Name, Metadata: entry.Metadata, Fork: entry.Fork, TargetSession: entry.TargetSession,
-		SourceSession: entry.SourceSession, SourceVersion: entry.SourceVersion,
-	}
+	dumped := bareDump(entry)
 	if protocol.IsControl(entry.ContentType) {
 		control, err := r.readControl(ctx, entry)
 		if err != nil {
@@ -119,6 +114,15 @@ func (r *Runtime) dumpEntry(ctx context.Context, entry storage.Entry) (DumpEntry
 		dumped.Control = &control
 	}
 	return dumped, nil
+}
+
+func bareDump(entry storage.Entry) DumpEntry {
+	return DumpEntry{
+		Sequence: entry.Sequence, Digest: entry.Digest, Size: entry.Size,
+		ContentType: entry.ContentType, ContentEncoding: entry.ContentEncoding, SchemaURL: entry.SchemaURL,
+		Name: entry.Name, Metadata: entry.Metadata, Fork: entry.Fork, TargetSession: entry.TargetSession,
+		SourceSession: entry.SourceSession, SourceVersion: entry.SourceVersion,
+	}
 }
 
 // Log yields everything in a session's log, in the order of its replay: its

@@ -26,6 +26,17 @@ type outputs struct {
 	pause   *pause
 	// forks, writes and locals count the entries by kind.
 	forks, writes, locals int
+
+	// targets and namespaces are the versions that sessions and memory namespaces
+	// had when they were first written to.
+	targets, namespaces map[string]int64
+}
+
+func (r *Runtime) newOutputs(ctx context.Context, manifest storage.Manifest) *outputs {
+	return &outputs{
+		ctx: ctx, runtime: r, manifest: manifest,
+		targets: make(map[string]int64), namespaces: make(map[string]int64),
+	}
 }
 
 // pause is what a pause Output asks for.
@@ -120,12 +131,17 @@ func (o *outputs) takeMemory(record protocol.Record[protocol.Output], route prot
 	if err := storage.CheckMemoryName(route.Namespace, route.Object); err != nil {
 		return o.refuse(record, err)
 	}
-	after, err := o.runtime.Store.MemoryVersion(o.ctx, route.Namespace)
-	if errors.Is(err, storage.ErrInvalidKey) {
-		return o.refuse(record, fmt.Errorf("memory namespace %q: %w", route.Namespace, err))
-	}
-	if err != nil {
-		return err
+	after, known := o.namespaces[route.Namespace]
+	if !known {
+		var err error
+		after, err = o.runtime.Store.MemoryVersion(o.ctx, route.Namespace)
+		if errors.Is(err, storage.ErrInvalidKey) {
+			return o.refuse(record, fmt.Errorf("memory namespace %q: %w", route.Namespace, err))
+		}
+		if err != nil {
+			return err
+		}
+		o.namespaces[route.Namespace] = after
 	}
 	entry.Name = route.Object
 	if err := o.store(record, &entry); err != nil {
@@ -157,16 +173,19 @@ func (o *outputs) takeFork(record protocol.Record[protocol.Output], route protoc
 // takeWrite records a write to another session (reading R23). The session must
 // exist (reading R42).
 func (o *outputs) takeWrite(record protocol.Record[protocol.Output], route protocol.Route, entry storage.Entry) error {
-	_, err := o.runtime.Store.Manifest(o.ctx, route.Session)
-	if errors.Is(err, storage.ErrNotExist) || errors.Is(err, storage.ErrInvalidName) {
-		return o.refuse(record, err)
-	}
-	if err != nil {
-		return err
-	}
-	version, err := o.runtime.Store.Version(o.ctx, route.Session)
-	if err != nil {
-		return err
+	version, known := o.targets[route.Session]
+	if !known {
+		_, err := o.runtime.Store.Manifest(o.ctx, route.Session)
+		if errors.Is(err, storage.ErrNotExist) || errors.Is(err, storage.ErrInvalidName) {
+			return o.refuse(record, err)
+		}
+		if err != nil {
+			return err
+		}
+		if version, err = o.runtime.Store.Version(o.ctx, route.Session); err != nil {
+			return err
+		}
+		o.targets[route.Session] = version
 	}
 	entry.TargetSession, entry.TargetVersion = route.Session, version
 	if err := o.store(record, &entry); err != nil {

@@ -107,43 +107,40 @@ func (h memoryHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !isRead(w, req) {
 		return
 	}
-	namespace, name, ok := splitMemoryPath(req.URL.EscapedPath())
+	key, ok := memoryKey(req.URL.EscapedPath())
 	if !ok {
-		http.NotFound(w, req)
+		http.NotFound(w, req) // P7/unknown-404
 		return
 	}
-	entry, err := h.runtime.Store.MemoryEntry(req.Context(), namespace, name)
+	object, err := h.runtime.MemoryObject(req.Context(), key)
+	var unknown *RequestError
 	switch {
-	case errors.Is(err, storage.ErrNotExist), errors.Is(err, storage.ErrInvalidName), errors.Is(err, storage.ErrInvalidKey):
+	case errors.As(err, &unknown), errors.Is(err, storage.ErrInvalidKey):
 		http.NotFound(w, req)
 	case err != nil:
-		h.runtime.logger().Error("reading memory", "namespace", namespace, "name", name, "error", err)
+		h.runtime.logger().Error("reading memory", "key", key, "error", err)
 		http.Error(w, "the store can't be read", http.StatusInternalServerError)
 	default:
-		h.runtime.serveBody(w, req, servedObject{entry.Digest, entry.ContentType, entry.ContentEncoding})
+		h.runtime.serveBody(w, req, servedObject{object.Digest, object.ContentType, object.ContentEncoding})
 	}
 }
 
-// splitMemoryPath takes an escaped path apart: segments are escaped once each
-// (reading R31). The longest mounted namespace that is a prefix of a key (P8.2/
-// longest-prefix) leaves an object name without a slash (P8.2/object-name) only if
-// it reaches to the key's last slash; so the namespace up to there is the only one
-// that can have the object, whichever others are mounted.
-func splitMemoryPath(escaped string) (namespace, name string, ok bool) {
-	key, found := strings.CutPrefix(escaped, memoryPath)
+// memoryKey returns the key that an escaped path asks for: its segments are escaped
+// once each (reading R31), and none of them can hold a slash of the key.
+func memoryKey(escaped string) (key string, ok bool) {
+	rest, found := strings.CutPrefix(escaped, memoryPath)
 	if !found {
-		return "", "", false
+		return "", false
 	}
-	segments := strings.Split(key, "/")
+	segments := strings.Split(rest, "/")
 	for i, segment := range segments {
 		plain, err := url.PathUnescape(segment)
 		if err != nil || strings.Contains(plain, "/") {
-			return "", "", false
+			return "", false
 		}
 		segments[i] = plain
 	}
-	last := len(segments) - 1
-	return strings.Join(segments[:last], "/"), segments[last], last > 0
+	return strings.Join(segments, "/"), true
 }
 
 // isRead refuses everything but reading (P7/read-only).

@@ -130,7 +130,7 @@ func (r *Runtime) invoke(ctx context.Context, v view, options RunOptions) (*outp
 		return nil, err
 	}
 	defer servers.close() // P7/reachable: not before the invocation has ended
-	o := &outputs{ctx: ctx, runtime: r, manifest: v.manifest}
+	o := r.newOutputs(ctx, v.manifest)
 	err = transport.Invoke(ctx, Invocation{
 		Identity: protocol.Identity{
 			Agent: v.manifest.Agent, Session: v.manifest.Session, Snapshot: v.version, Metadata: v.manifest.Metadata,
