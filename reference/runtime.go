@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"pugmark.dev/conform/storage"
 )
 
@@ -23,6 +25,9 @@ type Runtime struct {
 	IDs IDs
 	// Logger is told what is worth knowing and no error; nil discards it.
 	Logger *slog.Logger
+	// Tracer makes the spans of invocations; nil makes none. The ID generator of its
+	// provider must take the trace IDs of root spans from [SessionTraceID].
+	Tracer trace.Tracer
 	// Sources opens the bodies of Outputs that come by uri. Nil refuses them all.
 	Sources Sources
 	// Listen opens the listener of a server; nil means a free port of 127.0.0.1,

@@ -26,13 +26,13 @@ type servers struct {
 }
 
 // startServers serves the objects of index and all memory until close is called.
-func (r *Runtime) startServers(ctx context.Context, index *objectIndex) (servers, error) {
-	objects := decorated(r.ObjectServer, objectHandler{runtime: r, index: index})
+func (r *Runtime) startServers(ctx context.Context, session string, index *objectIndex) (servers, error) {
+	objects := decorated(r.ObjectServer, r.tracedReads(spanObject, session, objectHandler{runtime: r, index: index}))
 	objectRoot, closeObjects, err := r.serve(ctx, objects)
 	if err != nil {
 		return servers{}, fmt.Errorf("starting the object server: %w", err)
 	}
-	memory := decorated(r.MemoryServer, memoryHandler{runtime: r})
+	memory := decorated(r.MemoryServer, r.tracedReads(spanMemory, session, memoryHandler{runtime: r}))
 	memoryRoot, closeMemory, err := r.serve(ctx, memory)
 	if err != nil {
 		closeObjects()

@@ -19,6 +19,20 @@ type Transport interface {
 	Invoke(ctx context.Context, invocation Invocation) error
 }
 
+// transportName is what spans call a transport.
+func transportName(t Transport) string {
+	switch t.(type) {
+	case Subprocess:
+		return "subprocess"
+	case *RPC:
+		return "rpc"
+	case HTTP:
+		return "http"
+	default:
+		return "other"
+	}
+}
+
 // Invocation is what a transport carries.
 type Invocation struct {
 	// Identity is who is invoked, and on which version.

@@ -2,8 +2,11 @@ package reference
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/storage"
@@ -74,9 +77,10 @@ func (r *Runtime) Run(ctx context.Context, session string, options RunOptions) (
 // tells whether it added a version.
 func (r *Runtime) turn(ctx context.Context, options RunOptions, result *Result) (committed bool, err error) {
 	for {
+		begun := time.Now()
 		v, err := r.prepare(ctx, result.Session)
 		if err != nil {
-			return false, err
+			return false, r.traceUnprepared(ctx, result.Session, options.Trace, begun, err)
 		}
 		result.Version = v.version
 		if v.asleep() && !v.over(r.clock().Now()) {
@@ -90,28 +94,46 @@ func (r *Runtime) turn(ctx context.Context, options RunOptions, result *Result) 
 			result.State = StatePaused
 			return false, nil
 		}
-		outputs, err := r.invoke(ctx, v, options)
+		outputs, wrote, err := r.attempt(ctx, v, options, begun)
 		if outputs != nil {
 			result.Invocations++
 		}
-		if err != nil {
-			return false, err
-		}
-		wrote, err := r.commit(ctx, v, outputs)
-		if errors.Is(err, storage.ErrConflict) {
+		if !wrote && errors.Is(err, storage.ErrConflict) {
 			r.logger().Info("the session went on meanwhile; invoking again", "session", result.Session, "version", v.version)
 			continue
 		}
-		result.State = StateIdle
 		if wrote {
 			result.Version = v.version + 1
 			result.State = StateRan
 			if outputs.pause != nil || outputs.locals+outputs.writes == 0 {
 				result.State = StatePaused
 			}
+		} else if err == nil {
+			result.State = StateIdle
 		}
 		return wrote, err
 	}
+}
+
+// attempt invokes the handler on a view and commits what it wrote, if the session
+// did not go on meanwhile; then the error is [storage.ErrConflict]. The outputs are
+// nil if no handler was reached.
+func (r *Runtime) attempt(ctx context.Context, v view, options RunOptions, begun time.Time) (o *outputs, wrote bool, err error) {
+	ctx, span := r.startInvocation(ctx, v.manifest.Session, options.Trace, begun)
+	span.SetAttributes(
+		attribute.Int64("pugmark.version", v.version), attribute.String("pugmark.agent", v.manifest.Agent),
+		attribute.String("pugmark.handler", v.manifest.Handler), attribute.String("pugmark.event", v.lifecycle()))
+	defer func() {
+		span.SetAttributes(attribute.String("pugmark.outcome", outcome(wrote, err)))
+		endSpan(span, err)
+	}()
+	if o, err = r.invoke(ctx, v, options); err != nil {
+		return o, false, err
+	}
+	ctx, commit := r.tracer().Start(ctx, spanCommit)
+	wrote, err = r.commit(ctx, v, o)
+	endSpan(commit, err)
+	return o, wrote, err
 }
 
 // invoke runs the handler on a view of the session and returns what it wrote. The
@@ -125,35 +147,27 @@ func (r *Runtime) invoke(ctx context.Context, v view, options RunOptions) (*outp
 		return nil, &RequestError{err}
 	}
 	index := newObjectIndex()
-	servers, err := r.startServers(ctx, index)
+	servers, err := r.startServers(ctx, v.manifest.Session, index)
 	if err != nil {
 		return nil, err
 	}
 	defer servers.close() // P7/reachable: not before the invocation has ended
+	ctx, span := r.tracer().Start(ctx, spanInvoke, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("pugmark.transport", transportName(transport))))
 	o := r.newOutputs(ctx, v.manifest)
 	err = transport.Invoke(ctx, Invocation{
 		Identity: protocol.Identity{
 			Agent: v.manifest.Agent, Session: v.manifest.Session, Snapshot: v.version, Metadata: v.manifest.Metadata,
 		},
-		Trace:  r.traceContext(v.manifest.Session, options.Trace),
+		Trace:  r.traceContext(ctx, v.manifest.Session, options.Trace),
 		Inputs: r.inputs(ctx, v, servers, index),
 		Output: o.take,
 	})
 	var failure *InvocationError
 	if errors.As(err, &failure) {
 		failure.Session, failure.Version = v.manifest.Session, v.version
-		return o, failure
+		err = failure
 	}
+	endSpan(span, err)
 	return o, err
-}
-
-// traceContext makes the context of one invocation: the session's ID is the trace
-// ID, whatever came in (P14.1/session-trace-id).
-func (r *Runtime) traceContext(session string, incoming protocol.TraceContext) protocol.TraceContext {
-	var trace [16]byte
-	_, _ = hex.Decode(trace[:], []byte(session)) // the session was loaded, so its ID is valid
-	return protocol.TraceContext{
-		TraceParent: protocol.FormatTraceParent(trace, r.ids().Span(), protocol.FlagSampled),
-		TraceState:  incoming.Valid().TraceState, // P14/tracestate
-	}
 }
