@@ -235,7 +235,7 @@ var ErrUnexpected = errors.New("a step did not go as the case wants")
 // step does one act and records its outcome.
 func (w *World) step(ctx context.Context, at At, verb string, args []string, act func(context.Context) (any, error)) error {
 	started := time.Now()
-	output, err := act(ctx)
+	output, err := bounded(ctx, act)
 	s := result.Step{
 		Line: at.Line, Verb: verb, Args: args, Requirement: w.requirement, WantError: at.WantError, Either: at.Either,
 		TookMS: time.Since(started).Milliseconds(),
@@ -261,6 +261,39 @@ func (w *World) step(ctx context.Context, at At, verb string, args []string, act
 		return ErrUnexpected
 	}
 	return nil
+}
+
+// returnGrace is how long an operation may go on after its time was up: a runtime
+// in this process can't be killed.
+const returnGrace = 5 * time.Second
+
+// errStuck is an operation that did not return when its time was up.
+var errStuck = fmt.Errorf("the operation did not end within %s after its time was up", returnGrace)
+
+// bounded does an act and comes back, whether the act does or not.
+func bounded(ctx context.Context, act func(context.Context) (any, error)) (any, error) {
+	type outcome struct {
+		output any
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		output, err := act(ctx)
+		done <- outcome{output, err}
+	}()
+	select {
+	case o := <-done:
+		return o.output, o.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(returnGrace)
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.output, o.err
+	case <-timer.C:
+		return nil, errStuck
+	}
 }
 
 // note records a step that acts on nothing.
