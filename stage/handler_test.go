@@ -26,7 +26,9 @@ func handler(t *testing.T) *HandlerSubject {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	command := func(args ...string) *subject.ResolvedCommand {
-		return &subject.ResolvedCommand{Args: append([]string{program, conform}, args...), URL: "http://127.0.0.1:{port}/"}
+		return &subject.ResolvedCommand{
+			Args: append([]string{program, conform}, args...), Env: []string{"GORACE=" + quickExit}, URL: "http://127.0.0.1:{port}/",
+		}
 	}
 	return &HandlerSubject{Name: "tested", Subprocess: command(), RPC: command(), HTTP: command("127.0.0.1:{port}")}
 }

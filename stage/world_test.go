@@ -25,6 +25,10 @@ const (
 	conform = "stage-test-conform-handler"
 )
 
+// quickExit keeps programs that are built with the race detector from waiting a
+// second before they exit.
+const quickExit = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -34,6 +38,7 @@ func TestMain(m *testing.M) {
 			os.Exit(fakehandler.ConformMain(os.Args[2:]))
 		}
 	}
+	os.Setenv("GORACE", quickExit)
 	os.Exit(m.Run())
 }
 
