@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"pugmark.dev/conform/script"
 )
@@ -29,8 +30,9 @@ type Stream struct {
 	// stands for all.
 	Names map[string]string
 
-	objects map[string]reply // by path
-	memory  map[string]reply // by key
+	late    map[int]time.Duration // by write: what is waited before it
+	objects map[string]reply      // by path
+	memory  map[string]reply      // by key
 }
 
 // Bytes returns the input stream in one piece.
@@ -55,7 +57,13 @@ func Compose(caseID string, s Script, at Roots) (Stream, error) {
 	}
 	c := composer{caseID: caseID, script: s, at: at, out: &out, from: map[string]int{}}
 	var records [][]byte
+	late := map[int]time.Duration{}
 	for i, r := range s.Records {
+		late[len(records)] = time.Duration(r.Late)
+		if r.Late > 0 && s.Chunk > 0 {
+			return out, fmt.Errorf("record %d: late: a stream that is cut into chunks has no write of its own for a record", i+1)
+		}
+		r.Late = 0
 		texts, err := c.record(i+1, r)
 		if err != nil {
 			return out, fmt.Errorf("record %d: %w", i+1, err)
@@ -69,12 +77,13 @@ func Compose(caseID string, s Script, at Roots) (Stream, error) {
 		}
 		out.memory[key] = answer
 	}
-	out.Writes = frame(s.Framing, records)
+	out.Writes, out.late = frame(s.Framing, records, late)
 	return out, nil
 }
 
-// frame lays records out as a stream and cuts it into writes.
-func frame(f script.Framing, records [][]byte) [][]byte {
+// frame lays records out as a stream and cuts it into writes. What is late, by
+// record, becomes what is late by write.
+func frame(f script.Framing, records [][]byte, late map[int]time.Duration) ([][]byte, map[int]time.Duration) {
 	between, after := "\n", "\n"
 	if f.Between != nil {
 		between = *f.Between
@@ -98,15 +107,17 @@ func frame(f script.Framing, records [][]byte) [][]byte {
 		writes = append(writes, next)
 	}
 	if f.Chunk > 0 {
-		return cut(writes, f.Chunk)
+		return cut(writes, f.Chunk), nil
 	}
 	var full [][]byte
-	for _, w := range writes {
+	waits := map[int]time.Duration{}
+	for i, w := range writes {
+		waits[len(full)] += late[i]
 		if len(w) > 0 { // an empty raw record with nothing after it is no write
 			full = append(full, w)
 		}
 	}
-	return full
+	return full, waits
 }
 
 // cut splits a stream into writes of n bytes; only the last may be shorter.

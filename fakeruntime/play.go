@@ -45,6 +45,9 @@ type Invocation struct {
 	// streams (R22), and how long the end of an RPC process is waited for when its
 	// connection broke.
 	Grace time.Duration
+	// Kept, when set, takes over the invocation's two servers, which go on
+	// answering until it is closed. Invocations that share one follow one another.
+	Kept *Kept
 }
 
 // Target is the handler under test: a program to start for this invocation
@@ -82,7 +85,7 @@ var ErrServerEnded = errors.New("the process in RPC mode was ended before this i
 // handler was ended at once, and the transcript holds what had happened.
 //
 // When Play returns, nothing of it is left: no goroutine, no listener, and no
-// process but those of a [Server].
+// process but those of a [Server]. What Kept took over is ended by its Close.
 //
 // A script's hold is for the subprocess transport: on the others the request ends
 // with its last record, since its length is announced.
@@ -115,11 +118,16 @@ func (p *player) play(ctx context.Context) (map[string]string, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	servers, err := listen(p.Script.MemoryRoot, p.log)
+	servers, err := listen(p.Script.MemoryRoot, p.log, p.Kept)
 	if err != nil {
 		return nil, err
 	}
-	defer servers.close()
+	if p.Kept != nil {
+		p.Kept.begin(p.log)
+		defer p.Kept.keep(servers)
+	} else {
+		defer servers.close()
+	}
 	if p.stream, err = Compose(p.Case, p.Script, servers.roots()); err != nil {
 		return nil, err
 	}
@@ -157,6 +165,7 @@ func (p *player) feed(w io.Writer, name string, stop <-chan struct{}) error {
 		if i == 0 {
 			pause = 0
 		}
+		pause = max(pause, p.stream.late[i])
 		if !wait(pause, stop) {
 			return errStopped
 		}

@@ -57,6 +57,8 @@ type Record struct {
 	Raw *string `yaml:"raw,omitempty"`
 	// Times writes the record this many times; {n} in its name is the count from 1.
 	Times int `yaml:"times,omitempty"`
+	// Late is waited before the record is written, while the stream stays open.
+	Late script.Duration `yaml:"late,omitempty"`
 }
 
 // Object is one memory object and how it is served.

@@ -24,6 +24,7 @@ import (
 // and they get 405.
 type servers struct {
 	log        *transcript.Recorder
+	kept       *Kept  // where the servers go when their invocation is over, or nil
 	memoryRoot string // the path, with a slash at both ends
 	listeners  [2]net.Listener
 	stream     Stream
@@ -35,7 +36,7 @@ type servers struct {
 }
 
 // listen opens both ports; nothing is answered before serve.
-func listen(memoryRoot string, log *transcript.Recorder) (*servers, error) {
+func listen(memoryRoot string, log *transcript.Recorder, kept *Kept) (*servers, error) {
 	if memoryRoot == "" {
 		memoryRoot = "/memories/" // as section 8.1 shows it
 	}
@@ -45,7 +46,7 @@ func listen(memoryRoot string, log *transcript.Recorder) (*servers, error) {
 	if strings.ContainsAny(memoryRoot, " %?#") {
 		return nil, fmt.Errorf("memory-root: %q is no plain path", memoryRoot)
 	}
-	s := &servers{log: log, memoryRoot: memoryRoot, stop: make(chan struct{}), live: map[net.Conn]bool{}}
+	s := &servers{log: log, kept: kept, memoryRoot: memoryRoot, stop: make(chan struct{}), live: map[net.Conn]bool{}}
 	for i, name := range []string{transcript.Objects, transcript.Memory} {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -133,7 +134,8 @@ func (s *servers) converse(conn net.Conn, name string, find find) {
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			if !isEnd(err) {
-				s.log.Add(transcript.Event{Kind: transcript.Note, Stream: name, Text: "a request that is no HTTP: " + err.Error()})
+				log, stream := s.kept.record(s, name)
+				log.Add(transcript.Event{Kind: transcript.Note, Stream: stream, Text: "a request that is no HTTP: " + err.Error()})
 				plain(http.StatusBadRequest, "no HTTP request\n").write(conn)
 			}
 			return
@@ -152,8 +154,9 @@ func (s *servers) exchange(conn net.Conn, req *http.Request, name string, find f
 		}
 	}
 	length, err := io.Copy(io.Discard, req.Body)
-	number := s.log.Exchange()
-	s.log.Add(transcript.Event{Kind: transcript.Request, Stream: name, HTTP: &transcript.HTTP{
+	log, stream := s.kept.record(s, name)
+	number := log.Exchange()
+	log.Add(transcript.Event{Kind: transcript.Request, Stream: stream, HTTP: &transcript.HTTP{
 		Exchange: number, Method: req.Method, Target: req.RequestURI, Proto: req.Proto,
 		Header: requestHeader(req), Length: length, Cut: err != nil,
 	}})
@@ -171,11 +174,15 @@ func (s *servers) exchange(conn net.Conn, req *http.Request, name string, find f
 	if answer.delay > 0 && !s.pause(answer.delay) {
 		return false
 	}
-	return s.answer(conn, req, answer, transcript.Event{Kind: transcript.Response, Stream: name, HTTP: &transcript.HTTP{Exchange: number}})
+	again, e := send(conn, req, answer)
+	e.Kind, e.Stream, e.HTTP.Exchange = transcript.Response, stream, number
+	log.Add(e)
+	return again
 }
 
-// answer sends a and records it, once it has gone out, in e.
-func (s *servers) answer(conn net.Conn, req *http.Request, a reply, e transcript.Event) bool {
+// send sends a, and returns what is to be recorded of it once it has gone out, and
+// whether the connection goes on.
+func send(conn net.Conn, req *http.Request, a reply) (bool, transcript.Event) {
 	a.header = a.header.Clone()
 	again := !a.cut && !req.Close && req.ProtoAtLeast(1, 1)
 	if a.chunked && !req.ProtoAtLeast(1, 1) {
@@ -194,13 +201,11 @@ func (s *servers) answer(conn net.Conn, req *http.Request, a reply, e transcript
 		a.chunked, a.send, whole = false, 0, true
 	}
 	sent, err := a.write(conn)
-	e.HTTP.Status, e.HTTP.Header, e.HTTP.Length = a.status, a.header, sent
-	e.HTTP.Cut = !whole || err != nil
+	e := transcript.Event{HTTP: &transcript.HTTP{Status: a.status, Header: a.header, Length: sent, Cut: !whole || err != nil}}
 	if err != nil {
 		e.Text = "the peer did not take it all: " + err.Error()
 	}
-	s.log.Add(e)
-	return again && err == nil
+	return again && err == nil, e
 }
 
 // pause waits, and reports false when the servers stop meanwhile.

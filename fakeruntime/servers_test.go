@@ -33,7 +33,7 @@ func serve(t *testing.T, s Script) *world {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	log := &transcript.Recorder{}
-	servers, err := listen(s.MemoryRoot, log)
+	servers, err := listen(s.MemoryRoot, log, nil)
 	require.NoError(t, err)
 	stream, err := Compose("handler/test", s, servers.roots())
 	require.NoError(t, err)
@@ -243,7 +243,7 @@ func TestMemoryRootCanBeAnywhere(t *testing.T) { // R2
 	require.Equal(t, 200, res.StatusCode)
 	require.Equal(t, "m", body)
 	for _, root := range []string{"x/", "/x", "/a b/"} {
-		_, err := listen(root, &transcript.Recorder{})
+		_, err := listen(root, &transcript.Recorder{}, nil)
 		require.ErrorContains(t, err, "memory-root")
 	}
 }

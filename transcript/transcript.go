@@ -41,6 +41,10 @@ const (
 	// Objects and Memory are the two servers of section 7.
 	Objects = "objects"
 	Memory  = "memory"
+	// EarlierObjects and EarlierMemory are those servers of an earlier invocation,
+	// which stayed up (P7/no-retention).
+	EarlierObjects = "earlier-objects"
+	EarlierMemory  = "earlier-memory"
 )
 
 // Event is one thing that happened.
