@@ -96,6 +96,9 @@ func (w *walker) mapping(n *yaml.Node, t reflect.Type) {
 		case !ok:
 			seen[key.Value] = key.Line
 			w.fault(key, "unknown key `%s`%s", key.Value, w.hint(key.Value, t))
+		case key.ShortTag() != "!!str": // yaml.v3 passes over such a key without a word
+			seen[key.Value] = key.Line
+			w.fault(key, "the key `%s` is text: quote it", key.Value)
 		default:
 			seen[key.Value] = key.Line
 			w.stack[len(w.stack)-1].under = f.key
