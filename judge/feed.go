@@ -153,11 +153,14 @@ func (v *feed) order() (list []breachOfOrder) {
 	if first := &records[0]; first.str("event") != protocol.EventMemory {
 		add("memory-first", "P4.2/memory-first", finding{place(first), "the memory announcement first", clip(string(first.text), 300), ""})
 	}
+	announced := false
 	for i := range records {
 		r := &records[i]
 		event := r.str("event")
+		again := announced
+		announced = announced || event == protocol.EventMemory
 		switch {
-		case event == protocol.EventMemory && i > 0:
+		case event == protocol.EventMemory && again:
 			add("memory-once", "P4.2/memory-once", finding{place(r), "one memory announcement, at the head of the stream", "another: " + clip(string(r.text), 300), ""})
 		case event == protocol.EventMemory && !strings.HasSuffix(r.str("url"), "/"):
 			add("trailing-slash", "P8.1/trailing-slash", finding{place(r), "a memory URL that ends in /", r.shown("url"), ""})

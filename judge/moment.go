@@ -96,13 +96,13 @@ func runtimeParts(b *casefile.RuntimeExpect, session string) (list []runtimePart
 		list = append(list, fedParts(b.Fed, named, session)...)
 	}
 	if b.Log != nil {
-		add("log", func(m *moment) outcome { return checkLog(b, session, m) })
+		add("log", grounded(b, func(m *moment) outcome { return checkLog(b, session, m) }))
 	}
 	if b.Version != nil {
-		add("version", func(m *moment) outcome { return checkVersion(*b.Version, session, m) })
+		add("version", grounded(b, func(m *moment) outcome { return checkVersion(*b.Version, session, m) }))
 	}
 	if b.Types != nil {
-		add("types", func(m *moment) outcome { return checkTypes(b.Types, session, m) })
+		add("types", grounded(b, func(m *moment) outcome { return checkTypes(b.Types, session, m) }))
 	}
 	if b.Parent != "" {
 		add("parent", func(m *moment) outcome { return checkParent(b.Parent, session, m) })
@@ -129,6 +129,21 @@ func runtimeParts(b *casefile.RuntimeExpect, session string) (list []runtimePart
 		}).aboutRun = about
 	}
 	return list
+}
+
+// grounded lets what a log or a dump shows after a run pass only when some handler
+// was invoked in the case: a runtime that keeps what is pushed, and never runs
+// anything, leaves every session as it was. A block that wants no invocation, or
+// says why the run fails, wants just that.
+func grounded(b *casefile.RuntimeExpect, judge func(*moment) outcome) func(*moment) outcome {
+	return func(m *moment) outcome {
+		o := judge(m)
+		wanted := b.Says == "" && (b.Invocations == nil || *b.Invocations > 0)
+		if o.verdict == result.Pass && wanted && len(m.runs) > 0 && m.invoked() == 0 {
+			return unseen("what an invocation leaves", neverInvoked)
+		}
+		return o
+	}
 }
 
 const neverInvoked = "the handler was never invoked"

@@ -120,10 +120,11 @@ type body struct {
 	faults  []dataFault
 }
 
-// data returns the body that the record carries inline.
+// data returns the body that the record carries inline. An empty field carries
+// none.
 func (r *record) data() body {
 	f, ok := r.get("data")
-	if !ok || string(f.raw) == "null" {
+	if !ok || string(f.raw) == "null" || string(f.raw) == `""` { // P3.2/missing-is-zero
 		return body{}
 	}
 	if f.raw[0] != '"' {
