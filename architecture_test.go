@@ -31,6 +31,8 @@ script               : protocol
 storage              :
 storage/membucket    : storage
 storage/dirbucket    : storage
+storage/s3bucket     : storage
+storage/s3bucket/s3test : process
 storage/buckettest   : storage
 fakehandler          : protocol script transcript
 fakeruntime          : protocol script transcript process
@@ -47,7 +49,7 @@ testscript           : casefile result fakehandler stage
 runner               : protocol spec transcript process casefile result judge coverage subject stage testscript
 mutants              : protocol spec script transcript process storage storage/membucket storage/dirbucket fakehandler fakeruntime reference casefile result subject stage runner coverage
 subjects             :
-cmd/pugmark-ref      : protocol storage storage/membucket storage/dirbucket reference
+cmd/pugmark-ref      : protocol storage storage/membucket storage/dirbucket storage/s3bucket reference
 cmd/pugmark-conform  : *
 `
 
