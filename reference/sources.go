@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"pugmark.dev/conform/storage"
 )
 
 // Sources opens the bodies of Outputs that come by uri (P5.3/uri-body).
@@ -69,6 +73,42 @@ func openBelow(folder, relative string) (*os.File, error) {
 		return nil, errors.New("it is no regular file")
 	}
 	return root.Open(relative)
+}
+
+// Stored opens the objects of a bucket by URIs of a form such as
+// s3://bucket/prefix/KEY: what a store holds already need not pass through a
+// handler. The bucket's keys are those of [storage.CheckKey].
+type Stored struct {
+	// Root begins the URIs, and ends with a slash.
+	Root string
+	// Bucket has the objects.
+	Bucket storage.Bucket
+}
+
+// Open implements [Sources].
+func (s Stored) Open(ctx context.Context, uri string) (*RemoteBody, error) {
+	key, found := strings.CutPrefix(uri, s.Root)
+	if !found {
+		return nil, fmt.Errorf("opening %s: it is outside the store (%s)", uri, s.Root)
+	}
+	object, err := s.Bucket.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", uri, err)
+	}
+	return &RemoteBody{ReadCloser: object}, nil
+}
+
+// Schemes chooses among sources by the scheme of a uri, such as "file".
+type Schemes map[string]Sources
+
+// Open implements [Sources].
+func (s Schemes) Open(ctx context.Context, uri string) (*RemoteBody, error) {
+	scheme, _, _ := strings.Cut(uri, ":")
+	sources, known := s[scheme]
+	if !known {
+		return nil, fmt.Errorf("opening %s: bodies come from %s URIs only", uri, strings.Join(slices.Sorted(maps.Keys(s)), " and "))
+	}
+	return sources.Open(ctx, uri)
 }
 
 // noSources is what a runtime without Sources has.

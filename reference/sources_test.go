@@ -44,3 +44,24 @@ func TestBodyByURI(t *testing.T) {
 		require.Equal(t, reference.ReasonOutput, failure.Reason)
 	}
 }
+
+func TestBodyByURIOfTheStore(t *testing.T) {
+	w := newWorld(t, parentID)
+	w.push(parentID, "a", "hello")
+	w.runtime.Sources = reference.Schemes{"s3": reference.Stored{Root: "s3://bucket/pre/", Bucket: w.bucket}}
+	const key = "objects/sha256/2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+	w.once(parentID, emits(protocol.Output{Name: "b", URI: "s3://bucket/pre/" + key}))
+	wantLines(t, "log", []string{"1 1.1 queueing a=hello", "1 2.2 normal b=hello"}, w.log(parentID))
+	for uri, text := range map[string]string{
+		"s3://bucket/" + key:         "outside the store",
+		"s3://other/pre/" + key:      "outside the store",
+		"s3://bucket/pre/../" + key:  "invalid key",
+		"s3://bucket/pre/objects/no": "does not exist",
+		"file:///etc/passwd":         "from s3 URIs only",
+	} {
+		_, err := w.runtime.RunOnce(t.Context(), parentID, handledBy(&scripted{
+			steps: []func(*invocation) error{emits(protocol.Output{URI: uri})},
+		}))
+		require.ErrorContains(t, err, text)
+	}
+}

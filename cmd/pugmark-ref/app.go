@@ -61,53 +61,59 @@ type app struct {
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pugmark-ref",
-		Short: "Run pugmark handlers on sessions in a local store",
-		Long: `pugmark-ref is the reference runtime of the pugmark handler protocol.
+		Short: "Run pugmark handlers on sessions in a store of your own",
+		Long: `pugmark-ref is the reference runtime of the pugmark handler protocol, version 1. It
+keeps sessions in a store, runs handlers on them, and shows what became of them.
 
-  pugmark-ref start
+A store is a folder, .pugmark in the working folder unless -b names another, or a
+bucket: -b s3://BUCKET/PREFIX. The bucket must exist; ?endpoint=URL and ?region=NAME
+name a server other than Amazon's, and credentials come from the environment as for
+AWS's own tools. Several runtimes may work on one store at a time.
+
+Verbs that take a session take the current one, the one that was started last,
+unless --session names another.`,
+		Example: `  pugmark-ref start
   pugmark-ref push <<<'{"kind":"input","text":"hello"}'
   pugmark-ref run --once -- python handler.py
-  pugmark-ref log -A
-
-Exit status: 0 when all is well, 1 when an invocation failed by its handler,
-2 for wrong usage and everything else.`,
+  pugmark-ref log -A`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.store, "store", "b", defaultStore, "store: a folder, or a file:// URL of one")
+	flags.StringVarP(&a.store, "store", "b", defaultStore, "store: a folder, or a file:// or s3:// URL")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
-	root.AddCommand(a.startCommand(), a.pushCommand(), a.runCommand(), a.logCommand(), a.inspectCommand(), a.versionCommand())
+	root.AddCommand(a.startCommand(), a.pushCommand(), a.runCommand(), a.logCommand(), a.inspectCommand(),
+		a.memoryCommand(), a.versionCommand(), statusTopic(), environmentTopic())
 	return root
 }
 
 // with opens the store, hands the runtime on it to do, and closes it.
-func (a *app) with(do func(*reference.Runtime, *openStore) error) error {
-	return a.withStore(false, do)
+func (a *app) with(ctx context.Context, do func(*reference.Runtime, *openStore) error) error {
+	return a.withStore(ctx, false, do)
 }
 
-// withNew is with for a verb that may make the store.
-func (a *app) withNew(do func(*reference.Runtime, *openStore) error) error {
-	return a.withStore(true, do)
-}
-
-func (a *app) withStore(create bool, do func(*reference.Runtime, *openStore) error) error {
-	store, err := openStoreAt(a.store, create)
+// withStore is with for a verb that may make the store.
+func (a *app) withStore(ctx context.Context, create bool, do func(*reference.Runtime, *openStore) error) error {
+	store, err := openStoreAt(ctx, a.store, create)
 	if err != nil {
 		return err
 	}
+	runtime := &reference.Runtime{
+		Store:   &storage.Store{Bucket: store.bucket},
+		Logger:  a.logger(),
+		Sources: store.sources,
+	}
+	return errors.Join(do(runtime, store), store.close())
+}
+
+func (a *app) logger() *slog.Logger {
 	level := slog.LevelWarn
 	if a.verbose {
 		level = slog.LevelDebug
 	}
-	runtime := &reference.Runtime{
-		Store:   &storage.Store{Bucket: store.bucket},
-		Logger:  slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})),
-		Sources: reference.Folders{store.folder},
-	}
-	return errors.Join(do(runtime, store), store.bucket.Close())
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}))
 }
 
 // withoutTime leaves the time out of log lines: they are read as they come.

@@ -18,7 +18,7 @@ func (a *app) inspectCommand() *cobra.Command {
 		Short: "Print the session dump: manifest, versions and descriptors, as JSON",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.with(func(runtime *reference.Runtime, store *openStore) error {
+			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				if len(args) == 1 {
 					session = args[0]
 				}

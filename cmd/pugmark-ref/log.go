@@ -24,7 +24,7 @@ func (a *app) logCommand() *cobra.Command {
 		Short: "Show a session's log, its ancestors' entries first",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.with(func(runtime *reference.Runtime, store *openStore) error {
+			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				id, err := store.session(session)
 				if err != nil {
 					return err

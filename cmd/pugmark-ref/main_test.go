@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -24,8 +26,27 @@ func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
+		Setup:               providePython,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// providePython makes sure that handlers can be run as `python`, which some systems
+// call python3 alone.
+func providePython(env *testscript.Env) error {
+	if _, err := exec.LookPath("python"); err == nil {
+		return nil
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return fmt.Errorf("the handlers of these tests need Python: %w", err)
+	}
+	bin := filepath.Join(env.WorkDir, ".bin")
+	if err := os.Mkdir(bin, 0o777); err != nil {
+		return err
+	}
+	env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+	return os.Symlink(python, filepath.Join(bin, "python"))
 }
 
 // exits runs a program that must end with a status: exits STATUS PROGRAM ARGS...

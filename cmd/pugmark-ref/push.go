@@ -24,65 +24,81 @@ func (a *app) pushCommand() *cobra.Command {
 		Short: "Append an object to a session, from standard input or a file",
 		Long: `Append an object to a session, from standard input or a file.
 
+A paused session is woken by it: its next run invokes the handler with wake. The
+bytes are taken as they are, of any number.
+
 Without --content-type, a JSON object, array or string is application/json,
-other UTF-8 text is text/plain, and anything else is application/octet-stream;
-with --content-type= the entry has none.
-The bytes are taken as they are.`,
+other UTF-8 text is text/plain, and anything else, and what is over 16 MiB, is
+application/octet-stream; with --content-type= the entry has none.`,
+		Example: `  pugmark-ref push <<<'{"kind":"input","text":"hello"}'
+  pugmark-ref push --name report --content-type text/markdown report.md`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			var err error
-			if object.Metadata, err = parseMetadata(metadata); err != nil {
-				return err
-			}
-			body, closeBody, err := a.input(args)
+			free, err := a.readObject(command, &object, metadata, args)
 			if err != nil {
 				return err
 			}
-			defer closeBody()
-			return a.with(func(runtime *reference.Runtime, store *openStore) error {
+			defer free()
+			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				id, err := store.session(session)
 				if err != nil {
 					return err
 				}
-				return push(command, runtime, id, object, body)
+				_, err = runtime.Push(command.Context(), id, object)
+				return err
 			})
 		},
 	}
-	flags := command.Flags()
 	sessionFlag(command, &session)
-	flags.StringVar(&object.Name, "name", "", "name of the entry")
-	flags.StringVar(&object.ContentType, "content-type", "", "MIME type of the decoded body")
-	flags.StringVar(&object.ContentEncoding, "content-encoding", "", "encoding that the body is in already: gzip or zstd")
-	flags.StringVar(&object.SchemaURL, "schema-url", "", "URL of the body's schema")
-	metadataFlag(command, &metadata)
+	command.Flags().StringVar(&object.Name, "name", "", "name of the entry")
+	objectFlags(command, &object, &metadata)
 	return command
 }
 
-// input opens the file that the arguments name, or standard input.
-func (a *app) input(args []string) (io.Reader, func(), error) {
-	if len(args) == 0 || args[0] == "-" {
-		return a.in, func() {}, nil
-	}
-	file, err := os.Open(args[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	return file, func() { _ = file.Close() }, nil
+// objectFlags adds the flags that say what an object is.
+func objectFlags(command *cobra.Command, object *reference.Object, metadata *[]string) {
+	flags := command.Flags()
+	flags.StringVar(&object.ContentType, "content-type", "", "MIME type of the decoded body")
+	flags.StringVar(&object.ContentEncoding, "content-encoding", "", "encoding that the body is in already: gzip or zstd")
+	flags.StringVar(&object.SchemaURL, "schema-url", "", "URL of the body's schema")
+	metadataFlag(command, metadata)
 }
 
-func push(command *cobra.Command, runtime *reference.Runtime, session string, object reference.Object, body io.Reader) error {
-	var spool storage.Spool
-	defer spool.Close()
-	if _, err := io.Copy(&spool, body); err != nil {
-		return fmt.Errorf("reading the object: %w", err)
+// readObject reads an object's body from the file that the arguments name, or
+// standard input, and fills in what the flags left open. Call free when the object
+// is no longer needed.
+func (a *app) readObject(command *cobra.Command, object *reference.Object, metadata, files []string) (free func(), err error) {
+	if object.Metadata, err = parseMetadata(metadata); err != nil {
+		return nil, err
+	}
+	spool := new(storage.Spool)
+	free = func() { _ = spool.Close() }
+	if err := a.spoolInput(spool, files); err != nil {
+		free()
+		return nil, err
 	}
 	// The type of an encoded body is that of what is in it, so nothing is guessed.
 	if !command.Flags().Changed("content-type") && object.ContentEncoding == "" {
-		object.ContentType = detectType(&spool)
+		object.ContentType = detectType(spool)
 	}
 	object.Body = spool.Reader()
-	_, err := runtime.Push(command.Context(), session, object)
-	return err
+	return free, nil
+}
+
+func (a *app) spoolInput(spool *storage.Spool, files []string) error {
+	input := a.in
+	if len(files) > 0 && files[0] != "-" {
+		file, err := os.Open(files[0])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		input = file
+	}
+	if _, err := io.Copy(spool, input); err != nil {
+		return fmt.Errorf("reading the object: %w", err)
+	}
+	return nil
 }
 
 // detectLimit is the largest body in bytes that is looked at to find its type.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -33,11 +32,20 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [flags] [--] [COMMAND...]",
 		Short: "Invoke a session's handler until the session pauses or is idle",
 		Long: `Invoke a session's handler until the session pauses, an invocation adds nothing,
-or one fails. A sleep is waited out. COMMAND is the default handler.
+or one fails. COMMAND is the default handler; a session that names a handler gets
+the one of that name and no other. A sleep is waited out, unless something is pushed
+meanwhile. A session that is paused with nothing new is left alone.
 
-  pugmark-ref run --once -- python handler.py
+A handler is a program that reads its session's log on standard input and writes new
+entries to standard output; with --rpc it is one that serves HTTP on the socket it
+inherits as descriptor 3, and with --url a service that runs already. Commands are
+split into words as a shell splits them, but nothing in them is expanded.
+
+Bodies by uri are taken from the store itself, and from files below the folders that
+--allow-uri names.`,
+		Example: `  pugmark-ref run --once -- python handler.py
   pugmark-ref run --handler python='python agent.py' --handler bash='bash worker.sh' --start
-  pugmark-ref run --rpc -- python server.py       (serves HTTP on descriptor 3)
+  pugmark-ref run --rpc -- python server.py
   pugmark-ref run --url http://127.0.0.1:8000/`,
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.run(command, flags, args)
@@ -65,12 +73,13 @@ func (a *app) run(command *cobra.Command, flags runFlags, args []string) error {
 		return err
 	}
 	defer closeHandlers()
-	return a.withStore(flags.start, func(runtime *reference.Runtime, store *openStore) error {
-		allowed, err := absolute(flags.allowed)
-		if err != nil {
+	return a.withStore(command.Context(), flags.start, func(runtime *reference.Runtime, store *openStore) error {
+		if err := store.allow(flags.allowed); err != nil {
 			return err
 		}
-		runtime.Sources = append(reference.Folders{store.folder}, allowed...)
+		tracer, flush := a.startTracing(command.Context(), os.Getenv)
+		defer flush()
+		runtime.Tracer = tracer
 		session, err := a.sessionToRun(command, flags, runtime, store)
 		if err != nil {
 			return err
@@ -149,18 +158,6 @@ func (a *app) handlers(flags runFlags, args []string) (reference.Registry, func(
 		registry.Named[name] = transport(words)
 	}
 	return registry, closeAll, nil
-}
-
-func absolute(folders []string) ([]string, error) {
-	var result []string
-	for _, folder := range folders {
-		full, err := filepath.Abs(strings.TrimPrefix(folder, "file://"))
-		if err != nil {
-			return nil, err
-		}
-		result = append(result, full)
-	}
-	return result, nil
 }
 
 // printedResult is a result as JSON.

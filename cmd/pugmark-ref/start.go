@@ -27,7 +27,7 @@ A session that exists already is left as it is and becomes the current one.`,
 			if manifest.Metadata, err = parseMetadata(metadata); err != nil {
 				return err
 			}
-			return a.withNew(func(runtime *reference.Runtime, store *openStore) error {
+			return a.withStore(command.Context(), true, func(runtime *reference.Runtime, store *openStore) error {
 				started, err := runtime.StartSession(command.Context(), manifest)
 				if err != nil {
 					return err
