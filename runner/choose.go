@@ -30,15 +30,26 @@ func (c Choice) IsAll() bool {
 // Words is the choice as the report shows it.
 func (c Choice) Words() []string {
 	words := slices.Clone(c.Patterns)
-	for flag, values := range map[string][]string{
-		"requirement": c.Requirements, "level": c.Levels, "transport": c.Transports, "without-readings": c.WithoutReadings,
-	} {
-		for _, v := range values {
-			words = append(words, "--"+flag+"="+v)
+	for _, f := range c.flags() {
+		for _, v := range f.words {
+			words = append(words, "--"+f.name+"="+v)
 		}
+	}
+	for _, v := range c.WithoutReadings {
+		words = append(words, "--without-readings="+v)
 	}
 	slices.Sort(words)
 	return words
+}
+
+// flag is one of the flags that keep cases, and its words.
+type flag struct {
+	name  string
+	words []string
+}
+
+func (c Choice) flags() []flag {
+	return []flag{{"requirement", c.Requirements}, {"level", c.Levels}, {"transport", c.Transports}}
 }
 
 // NothingError says that a choice leaves nothing to run, or that one of its
@@ -47,36 +58,80 @@ type NothingError struct{ Message string }
 
 func (e *NothingError) Error() string { return e.Message }
 
-// Choose returns the cases of the subject's kinds that the choice keeps.
+// Choose returns the cases of the subject's kinds that the choice keeps. A word of
+// the choice that matches nothing, and a choice that leaves nothing to run, are a
+// *NothingError.
 func Choose(all []*casefile.Case, c Choice, registry *spec.Spec, s Subject) ([]*casefile.Case, error) {
+	for _, id := range c.WithoutReadings {
+		if _, ok := registry.Reading(id); !ok && id != "*" {
+			return nil, &NothingError{fmt.Sprintf("--without-readings=%s: no reading has this ID", id)}
+		}
+	}
+	for _, t := range c.Transports {
+		if !slices.Contains(casefile.Transports(), t) {
+			return nil, &NothingError{fmt.Sprintf("--transport=%s: there is %s", t, strings.Join(casefile.Transports(), ", "))}
+		}
+	}
 	kinds := s.Kinds()
 	var chosen []*casefile.Case
 	used := map[string]bool{}
-	other := map[string]int{}
+	others, other := 0, ""
 	for _, candidate := range all {
 		if !c.keeps(candidate, registry, used) {
 			continue
 		}
 		if !slices.Contains(kinds, candidate.Kind) {
-			other[candidate.Kind]++
+			others, other = others+1, candidate.Kind
 			continue
 		}
 		chosen = append(chosen, candidate)
 	}
-	for flag, patterns := range map[string][]string{"case": c.Patterns, "requirement": c.Requirements, "level": c.Levels, "transport": c.Transports} {
-		for _, p := range patterns {
-			if !used[flag+" "+p] {
-				return nil, &NothingError{fmt.Sprintf("the %s %q matches no case; `pugmark-conform list` shows what there is", flag, p)}
+	for _, p := range c.Patterns {
+		if !used["case "+p] {
+			return nil, nothing("%q matches no case", p)
+		}
+	}
+	for _, f := range c.flags() {
+		for _, word := range f.words {
+			if used[f.name+" "+word] {
+				continue
 			}
+			if near, ok := registry.Suggest(word); ok && f.name == "requirement" && near != word {
+				return nil, &NothingError{fmt.Sprintf("--requirement=%s matches no case; did you mean %s?", word, near)}
+			}
+			return nil, nothing("--%s=%s matches no case", f.name, word)
 		}
 	}
-	if len(chosen) == 0 {
-		for kind, n := range other {
-			return nil, &NothingError{fmt.Sprintf("%s is a %s, and the %d cases that were chosen are for a %s", s.Name, strings.Join(kinds, " and a "), n, kind)}
+	switch {
+	case len(chosen) == 0 && others > 0:
+		cases := "the case that was chosen is"
+		if others > 1 {
+			cases = fmt.Sprintf("the %d cases that were chosen are", others)
 		}
-		return nil, &NothingError{"the choice leaves no case to run; `pugmark-conform list` shows what there is"}
+		return nil, &NothingError{fmt.Sprintf("%s is a %s, and %s for a %s", s.Name, strings.Join(kinds, " and a "), cases, other)}
+	case len(chosen) == 0:
+		return nil, nothing("the choice leaves no case to run")
 	}
-	return chosen, nil
+	return chosen, c.reachable(chosen, s)
+}
+
+// reachable is an error when the choice names transports, and the subject offers
+// none of them for any chosen case.
+func (c Choice) reachable(chosen []*casefile.Case, s Subject) error {
+	if len(c.Transports) == 0 {
+		return nil
+	}
+	for _, candidate := range chosen {
+		if slices.ContainsFunc(unique(s.transports(candidate.Kind), c.Transports), candidate.Supports) {
+			return nil
+		}
+	}
+	return &NothingError{fmt.Sprintf("%s offers %s, so nothing is left to run over %s",
+		s.Name, strings.Join(s.allTransports(), ", "), strings.Join(c.Transports, ", "))}
+}
+
+func nothing(format string, args ...any) error {
+	return &NothingError{fmt.Sprintf(format, args...) + "; `pugmark-conform list` shows what there is"}
 }
 
 // keeps reports whether the choice keeps a case, and notes which of its words

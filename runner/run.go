@@ -14,6 +14,7 @@ import (
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/judge"
 	"pugmark.dev/conform/process"
+	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
 	"pugmark.dev/conform/stage"
@@ -24,6 +25,9 @@ import (
 // is the premise of every case that needs instructions: a handler that fails it is
 // not accused of anything that the other cases are about.
 const Baseline = "handler/agreement/observe"
+
+// readyTime is how long a service may take until it accepts connections.
+const readyTime = 10 * time.Second
 
 // Options is a run. Registry, Cases, All and Subject are needed.
 type Options struct {
@@ -54,6 +58,8 @@ type Options struct {
 
 // Watcher is told of a run as it happens, one call at a time.
 type Watcher interface {
+	// Begin says how many cases there will be, each transport counted.
+	Begin(total int)
 	Started(id, transport string)
 	Finished(result.Case)
 }
@@ -91,7 +97,8 @@ func Run(ctx context.Context, o Options) (results []result.Case, err error) {
 		return nil, err
 	}
 	r := &run{
-		Options: o, judge: judge.New(o.Registry), pool: &stage.Pool{Programs: o.Programs},
+		Options: o, judge: judge.New(o.Registry),
+		pool:    &stage.Pool{Programs: o.Programs, Ready: o.scaled(readyTime)},
 		scratch: scratch, baselines: map[string]*baseline{},
 	}
 	defer func() {
@@ -101,6 +108,9 @@ func Run(ctx context.Context, o Options) (results []result.Case, err error) {
 		}
 	}()
 	jobs := r.plan()
+	if o.Watch != nil {
+		o.Watch.Begin(len(jobs))
+	}
 	queue := make(chan *job)
 	var workers sync.WaitGroup
 	parallel := o.Parallel
@@ -110,14 +120,13 @@ func Run(ctx context.Context, o Options) (results []result.Case, err error) {
 	for range parallel {
 		workers.Go(func() {
 			for j := range queue {
-				r.do(ctx, j)
+				if ctx.Err() == nil {
+					r.do(ctx, j)
+				}
 			}
 		})
 	}
 	for _, j := range jobs {
-		if ctx.Err() != nil {
-			break
-		}
 		queue <- j
 	}
 	close(queue)
@@ -170,15 +179,19 @@ func (r *run) do(ctx context.Context, j *job) {
 		r.Watch.Started(j.c.ID, j.transport)
 		r.mu.Unlock()
 	}
-	switch missing := r.missing(j.c); {
+	switch missing := r.missing(j.c, j.transport); {
 	case missing != nil:
 		j.result = *missing
 		j.result.Transport = j.transport
 	case j.c.ID == Baseline:
 		j.result = r.baseline(ctx, j.transport).result
 	case slices.Contains(j.c.Needs, "instructions"):
-		if b := r.baseline(ctx, j.transport); !holds(b.result.Verdict) {
-			j.result = notTestable(j.c, j.transport, fmt.Sprintf("the premise of this case, %s, ended in %s", Baseline, b.result.Verdict))
+		if b := r.baseline(ctx, j.transport); !holds(b.result) {
+			reason := fmt.Sprintf("the premise of this case, %s, ended in %s", Baseline, b.result.Verdict)
+			if b.result.Reason != "" {
+				reason += ": " + b.result.Reason
+			}
+			j.result = notTestable(j.c, j.transport, reason)
 			break
 		}
 		j.result = r.play(ctx, j.c, j.transport)
@@ -222,12 +235,36 @@ func (r *run) baseline(ctx context.Context, transport string) *baseline {
 	return b
 }
 
-// holds reports whether a premise is met.
-func holds(v result.Verdict) bool { return v == result.Pass || v == result.Warn }
+// always begins the IDs of those checks that the judge adds to a case when a rule
+// that holds in every case was broken.
+const always = "always/"
+
+// holds reports whether a premise is met: what its case is about was seen. A rule of
+// every case that was broken beside it stands in the report already, and keeps no
+// other case from being judged.
+func holds(c result.Case) bool {
+	return c.Verdict == result.Pass || c.Verdict == result.Warn || c.Verdict == result.Fail &&
+		!slices.ContainsFunc(c.Checks, func(k result.Check) bool {
+			return k.Verdict != result.Pass && k.Verdict != result.Warn && !strings.HasPrefix(k.ID, always)
+		})
+}
+
+// scaled is a time limit on the machine of this run.
+func (o Options) scaled(limit time.Duration) time.Duration {
+	if o.TimeScale == 0 {
+		return limit
+	}
+	return time.Duration(float64(limit) * o.TimeScale)
+}
 
 // missing is the result of a case that needs what the subject does not claim, or
-// nil.
-func (r *run) missing(c *casefile.Case) *result.Case {
+// does not have, or nil.
+func (r *run) missing(c *casefile.Case, transport string) *result.Case {
+	if c.Handler != nil && len(c.Handler.Environment) > 0 && transport == protocol.TransportHTTP && r.Subject.isForeignService() {
+		out := notTestable(c, "", "the case starts the handler with variables, and this service is started by someone else")
+		out.Verdict = result.NotApplicable
+		return &out
+	}
 	claimed := r.Subject.features(c.Kind)
 	for _, need := range c.Needs {
 		if slices.Contains(claimed, need) {

@@ -64,10 +64,16 @@ func (s Subject) transports(kind string) (transports []string) {
 	if s.Handler.RPC != nil {
 		transports = append(transports, protocol.TransportRPC)
 	}
-	if s.Handler.HTTP != nil {
+	if s.Handler.HTTP != nil || s.Handler.Served != nil {
 		transports = append(transports, protocol.TransportHTTP)
 	}
 	return transports
+}
+
+// isForeignService reports whether the subject's service on http is not started by
+// the harness.
+func (s Subject) isForeignService() bool {
+	return s.Handler != nil && s.Handler.Served == nil && s.Handler.HTTP != nil && len(s.Handler.HTTP.Args) == 0
 }
 
 func (s Subject) features(kind string) []string {

@@ -10,7 +10,6 @@ import (
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/fakeruntime"
-	"pugmark.dev/conform/process"
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/subject"
@@ -69,11 +68,11 @@ func invoke(ctx context.Context, job Job, step invocation, e *result.Evidence) e
 	e.Steps = append(e.Steps, result.Step{Verb: "invoke", Args: []string{step.role}})
 	target, release, err := target(ctx, job, step.variables)
 	if err != nil {
-		var start *process.StartError
-		if !errors.As(err, &start) {
-			return err
+		var refused *startError
+		if !errors.As(err, &refused) {
+			return fmt.Errorf("start the handler over %s: %w", job.Transport, err)
 		}
-		e.Steps[at].Error = &result.StepError{Kind: string(subject.BadRequest), Message: start.Error()}
+		e.Steps[at].Error = &result.StepError{Kind: string(subject.BadRequest), Message: refused.Error()}
 		return ErrUnexpected
 	}
 	defer release()
@@ -99,7 +98,7 @@ func target(ctx context.Context, job Job, variables map[string]string) (fakerunt
 	}
 	l, err := job.Pool.lease(ctx, job.Handler, job.Transport, variables)
 	if err != nil {
-		return fakeruntime.Target{}, nil, fmt.Errorf("start the handler over %s: %w", job.Transport, err)
+		return fakeruntime.Target{}, nil, err
 	}
 	return l.target, l.release, nil
 }

@@ -2,10 +2,11 @@ package stage
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +25,27 @@ const stopGrace = 2 * time.Second
 type Pool struct {
 	// Programs is the set that processes are started in.
 	Programs *process.Set
+	// Ready is how long a service may take until it accepts connections; zero is
+	// what [subject.StartService] gives it.
+	Ready time.Duration
 
-	mu     sync.Mutex
-	idle   map[string][]*server
-	fixed  map[string]*sync.Mutex
-	closed bool
+	mu      sync.Mutex
+	shelves map[string]*shelf
+	closed  bool
+	ending  sync.WaitGroup
+}
+
+// shelf is the servers of one handler on one transport.
+type shelf struct {
+	idle []*server // guarded by the pool's mu
+	// turn is held by who uses a handler of which there can be only one, since its
+	// address is fixed.
+	turn sync.Mutex
+	// first is held while no start has been tried yet. When that fails the others
+	// would too, each after its time: then broken says why.
+	first  sync.Mutex
+	tried  bool
+	broken error
 }
 
 // server is one process, or one service in this process, that takes invocations.
@@ -44,79 +61,112 @@ type lease struct {
 	release func()
 }
 
+// startError is a handler that could not be started: a fact about the subject, not
+// about the harness.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
 // lease returns a server for the subject's handler on rpc or http. A case that
 // needs variables of its own gets a process of its own.
 func (p *Pool) lease(ctx context.Context, h *HandlerSubject, transport string, variables map[string]string) (lease, error) {
-	if transport == protocol.TransportHTTP && h.Served == nil && len(h.HTTP.Args) == 0 {
-		return p.fixedURL(h.HTTP.URL, variables)
+	here := p.shelf(h.Name + "\x00" + transport)
+	if transport != protocol.TransportHTTP || h.Served != nil || strings.Contains(h.HTTP.URL, "{port}") {
+		return p.lend(ctx, here, h, transport, variables)
 	}
-	key := h.Name + "\x00" + transport
-	own := len(variables) > 0
-	if !own {
-		if s := p.take(key); s != nil {
-			return p.lend(key, s), nil
+	here.turn.Lock()
+	if len(h.HTTP.Args) == 0 { // someone else runs it
+		return lease{target: fakeruntime.Target{URL: h.HTTP.URL}, release: here.turn.Unlock}, nil
+	}
+	if len(variables) > 0 {
+		for s := p.take(here); s != nil; s = p.take(here) {
+			s.stop() // it has the address
 		}
 	}
-	s, err := p.start(ctx, h, transport, variables)
+	l, err := p.lend(ctx, here, h, transport, variables)
 	if err != nil {
+		here.turn.Unlock()
 		return lease{}, err
 	}
-	if own {
-		return lease{target: s.target, release: s.stop}, nil
+	release := l.release
+	l.release = func() {
+		release()
+		here.turn.Unlock()
 	}
-	return p.lend(key, s), nil
+	return l, nil
 }
 
-// fixedURL is a service that someone else runs: one request at a time.
-func (p *Pool) fixedURL(url string, variables map[string]string) (lease, error) {
-	if len(variables) > 0 {
-		return lease{}, fmt.Errorf("%s is started by someone else, so it can't be given variables", url)
-	}
-	p.mu.Lock()
-	if p.fixed == nil {
-		p.fixed = map[string]*sync.Mutex{}
-	}
-	if p.fixed[url] == nil {
-		p.fixed[url] = &sync.Mutex{}
-	}
-	turn := p.fixed[url]
-	p.mu.Unlock()
-	turn.Lock()
-	return lease{target: fakeruntime.Target{URL: url}, release: turn.Unlock}, nil
-}
-
-func (p *Pool) take(key string) *server {
+func (p *Pool) shelf(key string) *shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.idle[key]) > 0 {
-		last := len(p.idle[key]) - 1
-		s := p.idle[key][last]
-		p.idle[key] = p.idle[key][:last]
+	if p.shelves == nil {
+		p.shelves = map[string]*shelf{}
+	}
+	if p.shelves[key] == nil {
+		p.shelves[key] = &shelf{}
+	}
+	return p.shelves[key]
+}
+
+// lend hands out an idle server, or a new one. A process that an invocation has
+// ended, or that died, is not used again: the next case starts another.
+func (p *Pool) lend(ctx context.Context, here *shelf, h *HandlerSubject, transport string, variables map[string]string) (lease, error) {
+	own := len(variables) > 0
+	if !own {
+		if s := p.take(here); s != nil {
+			return lease{s.target, func() { p.giveBack(here, s) }}, nil
+		}
+	}
+	here.first.Lock()
+	if here.tried {
+		here.first.Unlock()
+	} else {
+		defer here.first.Unlock()
+	}
+	if here.broken != nil {
+		return lease{}, here.broken
+	}
+	s, err := p.start(ctx, h, transport, variables)
+	var refused *startError
+	if !here.tried && (err == nil || errors.As(err, &refused)) {
+		here.tried, here.broken = true, err
+	}
+	switch {
+	case err != nil:
+		return lease{}, err
+	case own:
+		return lease{s.target, s.stop}, nil
+	}
+	return lease{s.target, func() { p.giveBack(here, s) }}, nil
+}
+
+// take returns an idle server of the shelf, or nil.
+func (p *Pool) take(here *shelf) *server {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(here.idle) > 0 {
+		last := len(here.idle) - 1
+		s := here.idle[last]
+		here.idle = here.idle[:last]
 		if s.usable() {
 			return s
 		}
-		go s.stop()
+		p.ending.Go(s.stop)
 	}
 	return nil
 }
 
-// lend hands s out. A process that an invocation has ended, or that died, is not
-// used again: the next case starts another.
-func (p *Pool) lend(key string, s *server) lease {
-	return lease{target: s.target, release: func() {
-		p.mu.Lock()
-		keep := !p.closed && s.usable()
-		if keep {
-			if p.idle == nil {
-				p.idle = map[string][]*server{}
-			}
-			p.idle[key] = append(p.idle[key], s)
-		}
-		p.mu.Unlock()
-		if !keep {
-			s.stop()
-		}
-	}}
+func (p *Pool) giveBack(here *shelf, s *server) {
+	p.mu.Lock()
+	keep := !p.closed && s.usable()
+	if keep {
+		here.idle = append(here.idle, s)
+	}
+	p.mu.Unlock()
+	if !keep {
+		s.stop()
+	}
 }
 
 func (p *Pool) start(ctx context.Context, h *HandlerSubject, transport string, variables map[string]string) (*server, error) {
@@ -124,7 +174,11 @@ func (p *Pool) start(ctx context.Context, h *HandlerSubject, transport string, v
 		rpc, err := fakeruntime.StartRPC(ctx, fakeruntime.Target{
 			Command: h.RPC.Args, Dir: h.RPC.Dir, Env: h.RPC.Env, Variables: variables, Programs: p.Programs,
 		})
-		if err != nil {
+		switch {
+		case err == nil:
+		case errors.Is(err, process.ErrNotFound), errors.Is(err, process.ErrNotExecutable), errors.Is(err, process.ErrNoFolder):
+			return nil, &startError{err}
+		default:
 			return nil, err
 		}
 		return &server{target: rpc.Target(), usable: rpc.Usable, stop: func() { rpc.Stop(stopGrace) }}, nil
@@ -137,9 +191,13 @@ func (p *Pool) start(ctx context.Context, h *HandlerSubject, transport string, v
 	for name, value := range variables {
 		command.Env = append(command.Env, name+"="+value)
 	}
-	service, err := subject.StartService(ctx, command, subject.ServiceOptions{Set: p.Programs})
-	if err != nil {
+	service, err := subject.StartService(ctx, command, subject.ServiceOptions{Set: p.Programs, Ready: p.Ready})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil || errors.Is(err, process.ErrEnded):
 		return nil, err
+	default:
+		return nil, &startError{err}
 	}
 	return &server{
 		target: fakeruntime.Target{URL: service.URL},
@@ -182,14 +240,12 @@ func serveHere(handler http.Handler) (*server, error) {
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
-	all := p.idle
-	p.idle = nil
-	p.mu.Unlock()
-	var ending sync.WaitGroup
-	for _, servers := range all {
-		for _, s := range servers {
-			ending.Go(s.stop)
+	for _, here := range p.shelves {
+		for _, s := range here.idle {
+			p.ending.Go(s.stop)
 		}
+		here.idle = nil
 	}
-	ending.Wait()
+	p.mu.Unlock()
+	p.ending.Wait()
 }
