@@ -52,6 +52,9 @@ type Handler struct {
 	// Invocations is how often the stream is played; zero is once. Each must meet
 	// the expectations.
 	Invocations int `yaml:"invocations,omitempty"`
+	// KeepServers keeps the servers of each invocation, the control's too, up until
+	// the case is over, for `own-servers`.
+	KeepServers bool `yaml:"keep-servers,omitempty"`
 	// Expect is what must be seen, one block for each requirement.
 	Expect []HandlerExpect `yaml:"-"`
 }
@@ -114,6 +117,11 @@ type HandlerExpect struct {
 	Fetches []FetchMatch `yaml:"fetches,omitempty"`
 	// BeforeClose: the handler ended before its held input was closed.
 	BeforeClose bool `yaml:"before-close,omitempty"`
+	// AfterLifecycle: no Output came before the last record, which is `late`, went out.
+	AfterLifecycle bool `yaml:"after-lifecycle,omitempty"`
+	// OwnServers: the handler asked the servers of its own invocation, and none of
+	// the earlier ones, which are kept up.
+	OwnServers bool `yaml:"own-servers,omitempty"`
 	// SameOutputs: all invocations of the case gave the same Outputs.
 	SameOutputs bool `yaml:"same-outputs,omitempty"`
 	// Delivered is the least number of separate writes that the input went out in;

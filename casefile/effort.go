@@ -9,7 +9,7 @@ package casefile
 // is a check of the harness.
 func (e HandlerExpect) asserts() bool {
 	return e.Exit != "" || e.Observed != nil || e.Outputs != nil || e.Silent || e.Loaded != nil || e.Memory != nil ||
-		e.Stream != nil || e.Stderr != "" || e.Fetches != nil || e.BeforeClose || e.SameOutputs || e.AnyOf != nil
+		e.Stream != nil || e.Stderr != "" || e.Fetches != nil || e.BeforeClose || e.AfterLifecycle || e.OwnServers || e.SameOutputs || e.AnyOf != nil
 }
 
 // asksForEffort reports whether a handler that does nothing fails the block.

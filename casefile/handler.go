@@ -40,6 +40,9 @@ func (k *checker) handler(at place, h *Handler) {
 			spot.fault("asserts nothing that a handler that does nothing would fail: add a `control`, or a check of something that it has to do")
 		}
 	}
+	if at.has("keep-servers") && !slices.ContainsFunc(h.Expect, func(e HandlerExpect) bool { return e.OwnServers }) {
+		at.key("keep-servers").fault("`keep-servers` is for `own-servers`, which no block of `expect` has")
+	}
 	k.uncited(at.key("covers"), cited, "no block of `expect` is about it")
 }
 
@@ -100,8 +103,8 @@ func (k *checker) control(at place, h *Handler) {
 	if c.Expect.Requirement != "" {
 		e.key("requirement").fault("a control is a premise: it cites no requirement")
 	}
-	if c.Expect.SameOutputs || c.Expect.Delivered != 0 {
-		e.fault("a control is one invocation: `same-outputs` and `delivered` are for the case's own")
+	if c.Expect.SameOutputs || c.Expect.OwnServers || c.Expect.Delivered != 0 {
+		e.fault("a control is one invocation: `same-outputs`, `own-servers` and `delivered` are for the case's own")
 	}
 	k.cite(block{at: e, readings: c.Expect.Readings}, "")
 	k.handlerBlock(e, c.Expect, h, input)
@@ -127,6 +130,9 @@ func (k *checker) stream(at place, s fakeruntime.Script, anyOrder bool) {
 	records := at.key("records")
 	for i, r := range s.Records {
 		k.record(records.item(i), r)
+		if late := records.item(i).key("late"); records.item(i).has("late") && (r.Late <= 0 || s.Chunk > 0) {
+			late.fault("`late` is longer than nothing, and goes with no `chunk`")
+		}
 	}
 	if !anyOrder {
 		k.order(records, s.Records)
@@ -193,9 +199,9 @@ func (k *checker) record(at place, r fakeruntime.Record) {
 	var with []string
 	switch {
 	case r.Raw != nil:
-		alone, with = "raw", []string{"raw", "times"}
+		alone, with = "raw", []string{"raw", "times", "late"}
 	case r.Instructions != nil:
-		alone, with = "instructions", []string{"instructions", "event", "metadata", "extra", "null"}
+		alone, with = "instructions", []string{"instructions", "event", "metadata", "extra", "null", "late"}
 		k.instructions(at.key("instructions"), r.Instructions)
 	}
 	for i := 0; alone != "" && i+1 < len(at.node.Content); i += 2 {

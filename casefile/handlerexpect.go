@@ -60,7 +60,13 @@ func (k *checker) moments(at place, e HandlerExpect, h *Handler, input fakerunti
 	if at.has("delivered") && e.Delivered < 2 {
 		at.key("delivered").fault("every input goes out in one write at least: want 2 or more")
 	}
-	for _, key := range []string{"silent", "before-close", "same-outputs"} {
+	if n := len(input.Records); e.AfterLifecycle && (n == 0 || input.Records[n-1].Late <= 0) {
+		at.key("after-lifecycle").fault("`after-lifecycle` needs a last record that is `late`, so that there is a time before it")
+	}
+	if e.OwnServers && (!h.KeepServers || h.Control == nil && h.Invocations < 2) {
+		at.key("own-servers").fault("`own-servers` needs `keep-servers: true`, and a control or `invocations: 2` or more")
+	}
+	for _, key := range []string{"silent", "before-close", "after-lifecycle", "own-servers", "same-outputs"} {
 		refuseFalse(at, key)
 	}
 }

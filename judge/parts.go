@@ -73,6 +73,12 @@ func (h *handlerCase) parts(b *casefile.HandlerExpect) (list []part) {
 	if b.BeforeClose {
 		add("before-close", checkBeforeClose)
 	}
+	if b.AfterLifecycle {
+		add("after-lifecycle", checkAfterLifecycle)
+	}
+	if b.OwnServers {
+		add("own-servers", checkOwnServers)
+	}
 	if b.SameOutputs {
 		add("same-outputs", h.checkSameOutputs)
 	}

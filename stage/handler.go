@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"pugmark.dev/conform/casefile"
@@ -27,6 +28,8 @@ type invocation struct {
 	script    fakeruntime.Script
 	identity  *casefile.Identity
 	variables map[string]string
+	kept      *fakeruntime.Kept
+	last      bool
 }
 
 // stageHandler plays a handler case: its control, if it has one, then its stream,
@@ -51,22 +54,62 @@ func stageHandler(ctx context.Context, job Job, e *result.Evidence) error {
 		plan = append(plan, invocation{role: RoleMain, script: c.Input, identity: &c.Identity, variables: c.Environment})
 	}
 	e.Sessions = map[string]string{}
-	for _, step := range plan {
-		if err := invoke(ctx, job, step, e); err != nil {
+	h := &held{}
+	defer h.letGo()
+	var kept *fakeruntime.Kept
+	if c.KeepServers {
+		kept = &fakeruntime.Kept{}
+		defer kept.Close()
+	}
+	for i, step := range plan {
+		step.kept, step.last = kept, i == len(plan)-1
+		if err := invoke(ctx, job, step, h, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// invoke plays one stream to the handler and adds what happened to the evidence.
-func invoke(ctx context.Context, job Job, step invocation, e *result.Evidence) error {
+// held is the process that has served the invocations of a case so far: what one
+// invocation leaves behind in it (a URL, an identity) shows in the next one only
+// there.
+type held struct {
+	variables map[string]string
+	target    fakeruntime.Target
+	release   func() // nil while nothing is held
+}
+
+func (h *held) letGo() {
+	if h.release != nil {
+		h.release()
+		h.release = nil
+	}
+}
+
+// lend returns the process that is held, when it was started with these variables,
+// or another one, which is held from now on.
+func (h *held) lend(ctx context.Context, job Job, variables map[string]string) (fakeruntime.Target, error) {
+	if h.release != nil && maps.Equal(h.variables, variables) {
+		return h.target, nil
+	}
+	h.letGo()
+	t, release, err := target(ctx, job, variables)
+	if err != nil {
+		return t, err
+	}
+	*h = held{variables, t, release}
+	return t, nil
+}
+
+// invoke plays one stream to the handler and adds what happened to the evidence. A
+// process that came well out of it is held for the next invocation.
+func invoke(ctx context.Context, job Job, step invocation, h *held, e *result.Evidence) error {
 	id, trace := identity(job, *step.identity)
 	e.Sessions[step.role] = id.Session
 	started := time.Now()
 	at := len(e.Steps)
 	e.Steps = append(e.Steps, result.Step{Verb: "invoke", Args: []string{step.role}})
-	target, release, err := target(ctx, job, step.variables)
+	target, err := h.lend(ctx, job, step.variables)
 	if err != nil {
 		var refused *startError
 		if !errors.As(err, &refused) {
@@ -75,10 +118,12 @@ func invoke(ctx context.Context, job Job, step invocation, e *result.Evidence) e
 		e.Steps[at].Error = &result.StepError{Kind: string(subject.BadRequest), Message: refused.Error()}
 		return ErrUnexpected
 	}
-	defer release()
 	played, names, err := fakeruntime.Invocation{
-		Case: job.Case.ID, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: job.limit(),
+		Case: job.Case.ID, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: job.limit(), Kept: step.kept,
 	}.Play(ctx)
+	if end := played.Ended(); step.last || end == nil || !end.Success() {
+		h.letGo()
+	}
 	if err != nil {
 		return err
 	}
