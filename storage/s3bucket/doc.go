@@ -43,8 +43,8 @@
 // list, decides.
 //
 // Checksums in trailers, which many of these servers do not know, are sent to
-// Amazon alone. Over http:// each body is signed by its SHA-256; over https://
-// TLS guards it.
+// Amazon alone, or where AWS_REQUEST_CHECKSUM_CALCULATION=when_supported asks for
+// them. Over http:// each body is signed by its SHA-256; over https:// TLS guards it.
 //
 // The package must not know what the objects are. Start reading at [Open], then
 // Bucket.Put and probe.go.

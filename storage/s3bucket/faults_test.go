@@ -457,3 +457,34 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 		})
 	}
 }
+
+func TestTheEndpointMayComeFromTheEnvironment(t *testing.T) {
+	f := newFake(t)
+	where, err := url.Parse(f.URL)
+	require.NoError(t, err)
+	t.Setenv("AWS_REGION", "")
+	t.Setenv("AWS_ENDPOINT_URL_S3", where.Query().Get("endpoint"))
+	bucket := open(t, "s3://bucket/prefix")
+	require.NoError(t, bucket.Put(t.Context(), "key", strings.NewReader("x")))
+	require.Contains(t, f.seen(), "PUT /bucket/prefix/key", "the bucket stands in the path")
+	for _, r := range f.log() {
+		require.Contains(t, r.Header.Get("Authorization"), "/us-east-1/s3/", "the region of the signature")
+		require.Empty(t, r.Header.Get("X-Amz-Checksum-Crc32"))
+	}
+}
+
+func TestTheURLDecidesWhereTheBucketStands(t *testing.T) {
+	f := newFake(t)
+	url := strings.Replace(f.URL, "path-style=true", "path-style=false", 1)
+	url = strings.Replace(url, "127.0.0.1", "localhost", 1)
+	url = strings.Replace(url, "us-east-1", "eu-west-1", 1)
+	f.inject(answer(every, http.StatusForbidden, "AccessDenied"))
+	_, err := s3bucket.Open(t.Context(), url)
+	require.Error(t, err)
+	if requests := f.log(); len(requests) > 0 { // where bucket.localhost has an address
+		require.True(t, strings.HasPrefix(requests[0].Host, "bucket.localhost:"), requests[0].Host)
+		require.Contains(t, requests[0].Header.Get("Authorization"), "/eu-west-1/s3/")
+	} else {
+		require.ErrorContains(t, err, "bucket.localhost")
+	}
+}

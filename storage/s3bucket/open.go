@@ -72,7 +72,8 @@ func connect(ctx context.Context, where location) (*s3.Client, error) {
 	if where.region != "" {
 		cfg.Region = where.region
 	}
-	client := s3.NewFromConfig(cfg, func(o *s3.Options) { adjust(o, where) })
+	asked := asksForChecksums(cfg)
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) { adjust(o, where, asked) })
 	if client.Options().Region == "" {
 		return nil, errors.New("no region is known; add region=NAME to the store's URL or set AWS_REGION")
 	}
@@ -87,7 +88,25 @@ func connect(ctx context.Context, where location) (*s3.Client, error) {
 	return client, nil
 }
 
-func adjust(o *s3.Options, where location) {
+// asksForChecksums reports whether the user's configuration says when checksums
+// are sent. The library's own default can't be told from a choice in the result.
+func asksForChecksums(cfg aws.Config) bool {
+	for _, source := range cfg.ConfigSources {
+		switch source := source.(type) {
+		case config.EnvConfig:
+			if source.RequestChecksumCalculation != aws.RequestChecksumCalculationUnset {
+				return true
+			}
+		case config.SharedConfig:
+			if source.RequestChecksumCalculation != aws.RequestChecksumCalculationUnset {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func adjust(o *s3.Options, where location, checksumsAsked bool) {
 	if where.endpoint != "" {
 		o.BaseEndpoint = &where.endpoint
 	}
@@ -96,10 +115,13 @@ func adjust(o *s3.Options, where location) {
 			o.Region = fallbackRegion
 		}
 		o.UsePathStyle = true
-		// The library's default is a checksum in a trailer of a chunked body,
-		// which many servers that are not Amazon's refuse or store as part of the body.
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		if !checksumsAsked {
+			// The library's default is a checksum in a trailer of a chunked body,
+			// which many servers that are not Amazon's refuse or store as part of
+			// the body.
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		}
 	}
 	if where.pathStyle != nil {
 		o.UsePathStyle = *where.pathStyle

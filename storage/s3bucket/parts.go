@@ -30,7 +30,11 @@ func (b *Bucket) putParts(ctx context.Context, key string, body section) error {
 }
 
 func (b *Bucket) tryParts(ctx context.Context, fullKey string, body section) error {
-	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.name, Key: &fullKey})
+	upload, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket:            &b.name,
+		Key:               &fullKey,
+		ChecksumAlgorithm: b.partChecksum(),
+	})
 	if err != nil {
 		return err
 	}
@@ -68,11 +72,12 @@ func (b *Bucket) uploadParts(ctx context.Context, fullKey string, upload *string
 		part := section{body: body.body, start: body.start + offset, size: min(size, body.size-offset)}
 		part.last = offset+part.size == body.size
 		out, err := b.client.UploadPart(ctx, &s3.UploadPartInput{
-			Bucket:     &b.name,
-			Key:        &fullKey,
-			UploadId:   upload,
-			PartNumber: number,
-			Body:       part.reader(),
+			Bucket:            &b.name,
+			Key:               &fullKey,
+			UploadId:          upload,
+			PartNumber:        number,
+			Body:              part.reader(),
+			ChecksumAlgorithm: b.partChecksum(),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", *number, err)
@@ -80,9 +85,23 @@ func (b *Bucket) uploadParts(ctx context.Context, fullKey string, upload *string
 		if aws.ToString(out.ETag) == "" {
 			return nil, errNoETag
 		}
-		parts = append(parts, types.CompletedPart{ETag: out.ETag, PartNumber: number})
+		parts = append(parts, types.CompletedPart{
+			ETag:          out.ETag,
+			PartNumber:    number,
+			ChecksumCRC32: out.ChecksumCRC32,
+		})
 	}
 	return parts, nil
+}
+
+// partChecksum is the checksum that the three requests of an upload in parts must
+// agree on, if the client sends any: what it adds by itself to the parts alone
+// would not be what the upload was begun with.
+func (b *Bucket) partChecksum() types.ChecksumAlgorithm {
+	if b.client.Options().RequestChecksumCalculation == aws.RequestChecksumCalculationWhenSupported {
+		return types.ChecksumAlgorithmCrc32
+	}
+	return ""
 }
 
 func (b *Bucket) abort(ctx context.Context, fullKey string, upload *string) {

@@ -161,3 +161,27 @@ func TestARefusedCompletionIsCleanedUp(t *testing.T) {
 	require.Equal(t, 1, f.count(isAbort))
 	require.Equal(t, "y", read(t, bucket, "key"))
 }
+
+// With Amazon, and where the user asks for them, bodies carry checksums.
+func TestChecksumsGoWithPartsWhenAskedFor(t *testing.T) {
+	f := newRelay(t)
+	t.Setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported")
+	bucket := inParts(t, f)
+	f.inject(nil)
+	const size = 6 << 20
+	require.NoError(t, bucket.Put(t.Context(), "parts", pattern(size)))
+	require.NoError(t, bucket.Put(t.Context(), "whole", strings.NewReader("x")))
+	sums := 0
+	for _, r := range f.log() {
+		// Over http:// the checksum stands in the header, not in a trailer.
+		if isPart(r) || isPut(r) {
+			require.NotEmpty(t, r.Header.Get("X-Amz-Checksum-Crc32"), r.URL.String())
+			sums++
+		}
+	}
+	require.Equal(t, 3, sums, "two parts and a body")
+	object, err := bucket.Get(t.Context(), "parts")
+	require.NoError(t, err)
+	defer object.Close()
+	requireSame(t, pattern(size), object)
+}

@@ -140,6 +140,23 @@ func TestStorageNeedsNoKeyThatIsObjectAndFolder(t *testing.T) {
 	}
 }
 
+func TestOverlongKeysAreRefused(t *testing.T) {
+	server := start(t)
+	bucket := open(t, strings.Replace(server.URL(t), "?", "/prefix?", 1))
+	long := strings.Repeat("n", 300) // more than a file's name may have
+	require.ErrorIs(t, bucket.Put(t.Context(), "a/"+long, strings.NewReader("x")), storage.ErrInvalidKey)
+
+	// S3 takes 1024 bytes; the prefix has 7 of them.
+	segments := strings.Repeat("123456789/", 101)
+	require.NoError(t, bucket.Put(t.Context(), segments+"1234567", strings.NewReader("x")))
+	key := segments + "12345678"
+	require.ErrorIs(t, bucket.Put(t.Context(), key, strings.NewReader("x")), storage.ErrInvalidKey)
+	_, err := bucket.Get(t.Context(), key)
+	require.ErrorIs(t, err, storage.ErrInvalidKey)
+	_, err = bucket.Stat(t.Context(), key)
+	require.ErrorIs(t, err, storage.ErrInvalidKey)
+}
+
 func TestListingsHaveManyPages(t *testing.T) {
 	server := start(t)
 	name := server.Bucket(t)
