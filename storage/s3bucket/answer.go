@@ -110,6 +110,8 @@ func (e *answerError) advice(status int) string {
 		return fmt.Sprintf("make the bucket %s first, or correct the store's URL", e.bucket)
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken":
 		return "check the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the profile in AWS_PROFILE"
+	case codeConflict, codeAborted:
+		return "another write of this object is under way; run it again"
 	case "RequestTimeTooSkewed":
 		return "set this machine's clock"
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
@@ -123,7 +125,9 @@ func (e *answerError) advice(status int) string {
 	case status == http.StatusNotFound:
 		return "check the bucket and the endpoint in the store's URL"
 	case status == http.StatusConflict:
-		return "another write of this object is under way, or its name is a folder of others; run it again"
+		// Servers that keep objects as files say so when a name is a folder of
+		// others, or below an object, or too long for a file system.
+		return "the server can't keep an object of this name beside those that it has; use a shorter name, or another server"
 	case status >= 500, status == http.StatusTooManyRequests:
 		return "run it again later"
 	}

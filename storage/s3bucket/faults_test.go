@@ -195,8 +195,8 @@ func TestAnswersThatCommitNothing(t *testing.T) {
 		{503, "SlowDown", "the server answered 503 SlowDown; run it again later"},
 		{500, "InternalError", "the server answered 500 InternalError; run it again later"},
 		{403, "AccessDenied", "the server answered 403 AccessDenied; let these credentials list the bucket, and get and put its objects"},
-		{409, "ConditionalRequestConflict", "the server answered 409 ConditionalRequestConflict; another write of this object is under way"},
-		{409, "Other", "the server answered 409 Other; another write of this object is under way"},
+		{409, "ConditionalRequestConflict", "the server answered 409 ConditionalRequestConflict; another write of this object is under way; run it again"},
+		{409, "ObjectParentIsFile", "the server answered 409 ObjectParentIsFile; the server can't keep an object of this name"},
 		{400, "BadDigest", "the server answered 400 BadDigest"},
 		{200, "", "the answer has no ETag"},
 	} {
