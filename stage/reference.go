@@ -69,7 +69,7 @@ func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunR
 		return subject.RunReply{}, refused("run", err)
 	}
 	var close closers
-	defer close.all()
+	defer func() { close.all() }() // those that are there by then
 	handlers := reference.Registry{Default: r.transport(q.Default, &close), Named: map[string]reference.Transport{}}
 	for name, spec := range q.Named {
 		handlers.Named[name] = r.transport(spec, &close)
