@@ -25,6 +25,10 @@ func ParsePush(name string, data []byte) (Push, error) { return parseFile[Push](
 // for errors, which are a [Problem] each.
 func ParseStart(name string, data []byte) (Start, error) { return parseFile[Start](name, data) }
 
+// ParseAround reads a file of a story that says what surrounds a run. The name is
+// for errors, which are a [Problem] each.
+func ParseAround(name string, data []byte) (Around, error) { return parseFile[Around](name, data) }
+
 func parseFile[T any](name string, data []byte) (T, error) {
 	var found []Problem
 	v, _ := fileOf[T](&document{file: name, found: &found}, newShapes(), data)

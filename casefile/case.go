@@ -1,7 +1,6 @@
 package casefile
 
 import (
-	"pugmark.dev/conform/fakehandler"
 	"pugmark.dev/conform/fakeruntime"
 	"pugmark.dev/conform/script"
 )
@@ -161,10 +160,13 @@ type EntryMatch struct {
 	Error bool         `yaml:"error,omitempty"`
 	// Fork, Target, Source and Control are for a runtime's log and dump; Target
 	// and Source are session names of the case.
-	Fork    *bool         `yaml:"fork,omitempty"`
-	Target  string        `yaml:"target,omitempty"`
-	Source  string        `yaml:"source,omitempty"`
-	Control *ControlMatch `yaml:"control,omitempty"`
+	Fork *bool `yaml:"fork,omitempty"`
+	// `fork: false` wants no target either.
+	Target string `yaml:"target,omitempty"`
+	Source string `yaml:"source,omitempty"`
+	// SourceVersion is the version that a write from another session carries.
+	SourceVersion *int64        `yaml:"source-version,omitempty"`
+	Control       *ControlMatch `yaml:"control,omitempty"`
 	// Inline wants the body in data (true) or not (false), on a fed Input.
 	Inline *bool `yaml:"inline,omitempty"`
 }
@@ -174,6 +176,9 @@ type ControlMatch struct {
 	Status  *string `yaml:"status,omitempty"`
 	Reason  *string `yaml:"reason,omitempty"`
 	StartAt *bool   `yaml:"start-at,omitempty"` // whether there is one
+	// After is how long after the commit its start-at is. The commit is known to lie
+	// within the session's last run.
+	After script.Duration `yaml:"after,omitempty"`
 }
 
 // EventMatch is a typed event of an SDK.
@@ -228,105 +233,6 @@ type FetchMatch struct {
 	SameTrace bool `yaml:"same-trace,omitempty"`
 	// Path is an exact path as sent.
 	Path string `yaml:"path,omitempty"`
-}
-
-// Runtime is what happens in a runtime case that is data: one session, pushes,
-// one run of the scripted handler.
-type Runtime struct {
-	// Session is the manifest of the session, which the case calls `main`.
-	Session Start `yaml:"session,omitempty"`
-	// Push is the entries that are pushed before the run, in order.
-	Push []Push `yaml:"push,omitempty"`
-	// Script is what the handler does; empty: it reads everything and succeeds.
-	Script []fakehandler.Op `yaml:"script,omitempty"`
-	// Run is once (the default) or idle.
-	Run string `yaml:"run,omitempty"`
-	// Environment is variables of the runtime's own process.
-	Environment map[string]string `yaml:"environment,omitempty"`
-	// Expect is what must be seen, one block for each requirement.
-	Expect []RuntimeExpect `yaml:"-"`
-}
-
-// Start is a session's manifest.
-type Start struct {
-	// Chosen is a session ID to ask for.
-	Chosen   string            `yaml:"chosen,omitempty"`
-	Agent    string            `yaml:"agent,omitempty"`
-	Handler  string            `yaml:"handler,omitempty"`
-	Metadata map[string]string `yaml:"metadata,omitempty"`
-}
-
-// Push is an entry pushed from outside.
-type Push struct {
-	Name            string            `yaml:"name,omitempty"`
-	Body            script.Body       `yaml:"body"`
-	ContentType     string            `yaml:"content-type,omitempty"`
-	ContentEncoding string            `yaml:"content-encoding,omitempty"`
-	SchemaURL       string            `yaml:"schema-url,omitempty"`
-	Metadata        map[string]string `yaml:"metadata,omitempty"`
-	// Times pushes it this many times; {n} in its name is the count from 1.
-	Times int `yaml:"times,omitempty"`
-}
-
-// RuntimeExpect is one block of expectations on a runtime. Its checks cite
-// Requirement. In a story, the files of `expect` commands have this shape.
-type RuntimeExpect struct {
-	Requirement string   `yaml:"requirement,omitempty"`
-	Readings    []string `yaml:"readings,omitempty"`
-
-	// Session is the session meant, by its name in the case; main when empty.
-	Session string `yaml:"session,omitempty"`
-	// Run is success or failure: the outcome of the last run.
-	Run string `yaml:"run,omitempty"`
-	// Says is text that the failure's message contains.
-	Says string `yaml:"says,omitempty"`
-	// Invocations is how often the handler was invoked by the last run.
-	Invocations *int `yaml:"invocations,omitempty"`
-	// Fed is what the handler of the last invocation was fed.
-	Fed *Fed `yaml:"fed,omitempty"`
-	// Log is the session's log after the run, parents' entries first, control and
-	// fork records included only when WholeLog is set.
-	Log *[]EntryMatch `yaml:"log,omitempty"`
-	// WholeLog makes Log include control messages and fork records.
-	WholeLog bool `yaml:"whole-log,omitempty"`
-	// Version is the session's version, from the dump.
-	Version *int64 `yaml:"version,omitempty"`
-	// Types is the snapshot types in version order, from the dump.
-	Types []string `yaml:"types,omitempty"`
-	// Parent is the parent's name, from the dump.
-	Parent string `yaml:"parent,omitempty"`
-	// AnyOf: at least one of these blocks holds.
-	AnyOf []RuntimeExpect `yaml:"any-of,omitempty"`
-}
-
-// Fed is what one invocation's handler was fed.
-type Fed struct {
-	// Entries is the replayed entries in order.
-	Entries *[]EntryMatch `yaml:"entries,omitempty"`
-	// Lifecycle is the last Input's event: start, fork, wake or none.
-	Lifecycle string `yaml:"lifecycle,omitempty"`
-	// MemoryFirst: the first Input, and only that, is the memory announcement.
-	MemoryFirst bool `yaml:"memory-first,omitempty"`
-	// Stream is rules of section 3 that the stream keeps; see StreamRules.
-	Stream []string `yaml:"stream,omitempty"`
-	// Environment is variables of the handler; an empty value: absent or empty.
-	Environment map[string]string `yaml:"environment,omitempty"`
-	// Trace: a valid trace context whose trace ID is the session ID.
-	Trace bool `yaml:"trace,omitempty"`
-	// Fetched is the answers to the script's fetches, in order.
-	Fetched *[]Fetched `yaml:"fetched,omitempty"`
-	// ObjectURLs: every entry's url is http://<host>:<port>/sha256:<64 hex>, there is
-	// at least one, and the digest is that of the body that the script fetched.
-	ObjectURLs bool `yaml:"object-urls,omitempty"`
-	// InputClosed: the runtime ended the input stream.
-	InputClosed bool `yaml:"input-closed,omitempty"`
-}
-
-// Fetched is one answer of the runtime's servers.
-type Fetched struct {
-	Status  int               `yaml:"status,omitempty"`
-	Headers map[string]string `yaml:"headers,omitempty"`
-	Body    *script.Body      `yaml:"body,omitempty"`
 }
 
 // Story is a .txtar case: its script and its files.

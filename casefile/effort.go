@@ -39,15 +39,17 @@ func (f FetchMatch) least() int {
 
 // asserts reports whether the block checks anything.
 func (e RuntimeExpect) asserts() bool {
-	return e.Run != "" || e.Says != "" || e.Invocations != nil || e.Fed != nil || e.Log != nil || e.Version != nil ||
-		e.Types != nil || e.Parent != "" || e.AnyOf != nil
+	return e.Run != "" || e.Says != "" || e.Waited != nil || e.Invocations != nil || e.Fed != nil || e.Log != nil ||
+		e.looksAtDump() || e.AnyOf != nil
 }
 
 // asksForEffort reports whether a runtime that does nothing fails the block.
 func (e RuntimeExpect) asksForEffort() bool {
+	others := e // a dump that does nothing is at version 0, too
+	others.Version = nil
 	return e.Run == "failure" || e.Says != "" || e.Invocations != nil && *e.Invocations > 0 || e.Fed != nil ||
-		e.Log != nil && len(*e.Log) > 0 || e.Version != nil && *e.Version > 0 || e.Types != nil || e.Parent != "" ||
-		all(e.AnyOf, RuntimeExpect.asksForEffort)
+		e.Log != nil && len(*e.Log) > 0 || others.looksAtDump() || e.Version != nil && *e.Version > 0 ||
+		e.Waited != nil && e.Waited.AtLeast > 0 || all(e.AnyOf, RuntimeExpect.asksForEffort)
 }
 
 // all reports whether every one of at least one item holds.

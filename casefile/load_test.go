@@ -218,7 +218,7 @@ func TestCaseHoldsWhatItsFileSays(t *testing.T) {
 	}, story.Expects); diff != "" {
 		t.Errorf("expectations (-want +got):\n%s", diff)
 	}
-	if len(story.Files) != 5 || string(story.Files["entry.yaml"]) != "{name: a, body: {text: it's}, times: 2}\n" {
+	if len(story.Files) != 7 || string(story.Files["entry.yaml"]) != "{name: a, body: {text: it's}, times: 2}\n" {
 		t.Errorf("files %q", story.Files)
 	}
 }

@@ -118,13 +118,13 @@ func emit(at place, e fakehandler.Emit) {
 
 func fetchOp(at place, f fakehandler.Fetch) {
 	targets := 0
-	for _, key := range []string{"entries", "name", "object", "memory"} {
+	for _, key := range []string{"entries", "name", "object", "memory", "memory-path"} {
 		if at.has(key) {
 			targets++
 		}
 	}
 	if targets != 1 || at.has("entries") && !f.Entries {
-		at.fault("a fetch is of one of entries, name, object and memory")
+		at.fault("a fetch is of one of entries, name, object, memory and memory-path")
 	}
 	if at.has("parallel") && f.Parallel < 1 {
 		at.key("parallel").fault("at least one request is made")

@@ -128,7 +128,7 @@ func (k *checker) entries(at place, list []EntryMatch) {
 		if e.Error && e.Body != nil {
 			spot.key("error").fault("an entry has a body or an error, not both")
 		}
-		for _, key := range []string{"fork", "target", "source", "control", "inline"} {
+		for _, key := range []string{"fork", "target", "source", "source-version", "control", "inline"} {
 			if k.kind == KindHandler && spot.has(key) {
 				spot.key(key).fault("`%s` is seen in runtime cases only", key)
 			}
@@ -136,7 +136,7 @@ func (k *checker) entries(at place, list []EntryMatch) {
 		if k.kind == KindRuntime && spot.has("error") {
 			spot.key("error").fault("`error` is seen in handler cases only")
 		}
-		if spot.has("control") && (e.Control.Status == nil && e.Control.Reason == nil && e.Control.StartAt == nil) {
+		if spot.has("control") && (e.Control.Status == nil && e.Control.Reason == nil && e.Control.StartAt == nil && e.Control.After == 0) {
 			spot.key("control").fault("`control` compares nothing")
 		}
 	}

@@ -1,8 +1,11 @@
 package casefile
 
 import (
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
+	"time"
 
 	"pugmark.dev/conform/fakehandler"
 )
@@ -16,10 +19,14 @@ func (k *checker) runtime(at place, r *Runtime) {
 	for i, p := range r.Push {
 		push(at.key("push").item(i), p)
 	}
-	k.ops(at.key("script"), r.Script)
-	variables(at, r.Environment)
-	names := append([]string{mainSession}, sessionsOf(r.Script)...)
-	w := world{names: names, fetches: slices.ContainsFunc(r.Script, func(o fakehandler.Op) bool { return o.Fetch != nil })}
+	k.around(at, r.Around)
+	w := world{names: []string{mainSession}}
+	w.plays(k, at.key("script"), r.Script)
+	for _, name := range slices.Sorted(maps.Keys(r.Handlers)) {
+		spot := at.key("handlers", name)
+		k.handlerName(spot, name)
+		w.plays(k, spot, r.Handlers[name])
+	}
 	cited := map[string]bool{}
 	for i, e := range r.Expect {
 		spot := at.key("expect").item(i)
@@ -40,6 +47,32 @@ type world struct {
 	// requirement is what a block is about that does not say so: the latest
 	// `require` of a story.
 	requirement string
+}
+
+// plays checks what a handler does, and takes in what it brings to the world.
+func (w *world) plays(k *checker, at place, ops []fakehandler.Op) {
+	k.ops(at, ops)
+	w.names = append(w.names, sessionsOf(ops)...)
+	w.fetches = w.fetches || slices.ContainsFunc(ops, func(o fakehandler.Op) bool { return o.Fetch != nil })
+}
+
+// around checks what surrounds a run.
+func (k *checker) around(at place, a Around) {
+	variables(at, a.Environment)
+	if a.Trace.None {
+		at.key("trace", "none").fault("a run without a trace context needs no `trace`")
+	}
+	if a.Trace.State != "" {
+		k.need(at.key("trace", "state"), "tracestate", "passing a trace state on is a feature of its own")
+	}
+}
+
+// handlerName checks the name of a handler that a run is given.
+func (k *checker) handlerName(at place, name string) {
+	k.need(at, "named-handlers", "a named handler is a feature of its own")
+	if !isName(name) {
+		at.fault("%q: a handler's name is lower-case letters, digits and hyphens", name)
+	}
 }
 
 // runtimeExpect checks a block, and returns the requirement that it is about.
@@ -71,20 +104,37 @@ func (k *checker) runtimeBlock(at place, e RuntimeExpect, w world, requirement s
 		at.key("invocations").fault("a handler can't be invoked %d times", *e.Invocations)
 	}
 	if e.Log != nil {
-		k.entries(at.key("log"), *e.Log)
-		for i, entry := range *e.Log {
-			w.name(at.key("log").item(i).key("target"), entry.Target)
-			w.name(at.key("log").item(i).key("source"), entry.Source)
+		k.stored(at.key("log"), *e.Log, w)
+	}
+	for _, key := range []string{"whole-log", "any-order", "rising"} {
+		refuseFalse(at, key)
+	}
+	for _, key := range []string{"whole-log", "any-order"} {
+		if at.has(key) && e.Log == nil {
+			at.key(key).fault("`%s` says how `log` is read, and there is none", key)
 		}
 	}
-	refuseFalse(at, "whole-log")
-	if e.WholeLog && e.Log == nil {
-		at.key("whole-log").fault("`whole-log` says how `log` is read, and there is none")
+	if e.Waited != nil {
+		waited(at.key("waited"), *e.Waited)
+	}
+	if e.Snapshots != nil {
+		for i, s := range *e.Snapshots {
+			spot := at.key("snapshots").item(i)
+			if len(spot.node.Content) == 0 {
+				spot.fault("this snapshot compares nothing")
+			}
+			if s.Entries != nil {
+				k.stored(spot.key("entries"), *s.Entries, w)
+			}
+		}
+	}
+	if e.Manifest != nil && len(at.key("manifest").node.Content) == 0 {
+		at.key("manifest").fault("`manifest` compares nothing")
 	}
 	if e.Fed != nil {
 		k.fed(at.key("fed"), *e.Fed, w)
 	}
-	for _, key := range []string{"version", "types", "parent"} {
+	for _, key := range []string{"version", "types", "snapshots", "rising", "manifest", "parent", "parent-version"} {
 		if at.has(key) {
 			k.need(at.key(key), "inspect", "`"+key+"` comes from the session dump")
 		}
@@ -101,6 +151,30 @@ func (k *checker) runtimeBlock(at place, e RuntimeExpect, w world, requirement s
 	})
 }
 
+// stored checks entries of a log or a dump.
+func (k *checker) stored(at place, list []EntryMatch, w world) {
+	k.entries(at, list)
+	for i, entry := range list {
+		spot := at.item(i)
+		w.name(spot.key("target"), entry.Target)
+		w.name(spot.key("source"), entry.Source)
+		for _, key := range []string{"event", "inline"} {
+			if spot.has(key) {
+				spot.key(key).fault("`%s` is seen in what a handler is fed", key)
+			}
+		}
+	}
+}
+
+func waited(at place, w Waited) {
+	switch {
+	case w.AtLeast <= 0 && w.AtMost <= 0:
+		at.fault("`waited` bounds nothing")
+	case w.AtMost > 0 && w.AtMost < w.AtLeast:
+		at.fault("no run takes at least %s and at most %s", time.Duration(w.AtLeast), time.Duration(w.AtMost))
+	}
+}
+
 // name checks the name of a session.
 func (w world) name(at place, name string) {
 	if name != "" && !slices.Contains(w.names, name) {
@@ -112,14 +186,24 @@ func (k *checker) fed(at place, f Fed, w world) {
 	if len(at.node.Content) == 0 {
 		at.fault("`fed` compares nothing")
 	}
-	for _, key := range []string{"memory-first", "trace", "object-urls", "input-closed"} {
+	for _, key := range []string{"memory-first", "trace", "object-urls", "identical", "input-closed", "slept"} {
 		refuseFalse(at, key)
+	}
+	if f.Request != nil {
+		k.request(at.key("request"), *f.Request)
 	}
 	if f.Entries != nil {
 		k.entries(at.key("entries"), *f.Entries)
+		for i := range *f.Entries {
+			for _, key := range []string{"fork", "target", "source", "source-version", "control"} {
+				if spot := at.key("entries").item(i); spot.has(key) {
+					spot.key(key).fault("`%s` is seen in a log or a dump", key)
+				}
+			}
+		}
 	}
 	variables(at, f.Environment)
-	for _, key := range []string{"fetched", "object-urls"} {
+	for _, key := range []string{"fetched", "object-urls", "identical"} {
 		if at.has(key) && !w.fetches {
 			at.key(key).fault("`%s` needs a `fetch` in the script", key)
 		}
@@ -130,19 +214,54 @@ func (k *checker) fed(at place, f Fed, w world) {
 	for i, answer := range *f.Fetched {
 		spot := at.key("fetched").item(i)
 		bodyIn(spot, answer.Body)
+		if answer.Stored != nil {
+			body(spot.key("stored"), *answer.Stored)
+		}
 		if len(spot.node.Content) == 0 {
 			spot.fault("this answer compares nothing")
 		}
 	}
 }
 
+// request checks what is wanted of the request of section 2.2.
+func (k *checker) request(at place, r RequestMatch) {
+	for _, key := range []string{"length", "loopback"} {
+		refuseFalse(at, key)
+	}
+	if len(at.node.Content) == 0 {
+		at.fault("`request` compares nothing")
+	}
+	if k.c.Supports("subprocess") {
+		at.fault("there is no request on subprocess: write `transports: [rpc, http]`")
+	}
+	for name := range r.Headers {
+		if strings.ContainsAny(name, " :\r\n") || name == "" {
+			at.key("headers").fault("%q is no header", name)
+		}
+	}
+}
+
 // start checks a session's manifest.
 func (k *checker) start(at place, s Start) {
-	sessionID(at.key("chosen"), s.Chosen)
+	if !isReference(s.Chosen) {
+		sessionID(at.key("chosen"), s.Chosen)
+	}
+	if s.Chosen != "" {
+		k.need(at.key("chosen"), "chosen-session", "choosing a session's ID is a feature of its own")
+	}
+	if s.Agent != "" {
+		k.need(at.key("agent"), "agent", "a session's `agent` is a feature of its own")
+	}
+	if len(s.Metadata) > 0 {
+		k.need(at.key("metadata"), "metadata", "a session's `metadata` is a feature of its own")
+	}
 	if s.Handler != "" {
 		k.need(at.key("handler"), "named-handlers", "a session's `handler` is a feature of its own")
 	}
 }
+
+// isReference reports whether a text is {name}, for the ID of a session.
+func isReference(s string) bool { return regexp.MustCompile(`^\{[a-z0-9-]+\}$`).MatchString(s) }
 
 // push checks an entry that is pushed.
 func push(at place, p Push) {

@@ -291,11 +291,11 @@ func isElsewhere(kind, key string) bool {
 		"handler Trace.none", "handler Answer.truncate", "handler Answer.chunked", "handler Answer.missing",
 		"handler HandlerExpect.silent", "handler LoadedMatch.text", "handler LoadedMatch.base64", "handler LoadedMatch.error",
 		"handler MemoryMatch.error", "handler EntryMatch.fork", "handler EntryMatch.target", "handler EntryMatch.source",
-		"handler EntryMatch.control", "handler EntryMatch.inline", "handler ControlMatch.status", "handler ControlMatch.reason",
+		"handler EntryMatch.control", "handler EntryMatch.inline", "handler EntryMatch.source-version", "handler ControlMatch.after", "handler ControlMatch.status", "handler ControlMatch.reason",
 		"handler ControlMatch.start-at",
 	}, kind+" "+key) || kind == "runtime" && (strings.HasPrefix(key, "RuntimeCase.") || strings.HasPrefix(key, "EntryMatch.") ||
 		strings.HasPrefix(key, "Body.") || strings.HasPrefix(key, "Framing.") || strings.HasPrefix(key, "Answer.") ||
-		slices.Contains([]string{"Op.close", "Op.answer", "Op.signal", "Op.hang", "Emit.body"}, key))
+		slices.Contains([]string{"Op.close", "Op.answer", "Op.signal", "Op.hang", "Emit.body", "Trace.none"}, key))
 }
 
 func collect(s *shapes, n *yaml.Node, t reflect.Type, given map[string]bool) {

@@ -3,6 +3,7 @@ package casefile
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -21,6 +22,10 @@ type teller struct {
 	// effort tells that a runtime that does nothing fails the story somewhere.
 	effort bool
 	any    bool
+	// background is the first command that goes on beside the story, nil after `wait`.
+	background *place
+	// points is the points at which scripts wait.
+	points []string
 }
 
 func (t *teller) tell(script string, first int) {
@@ -34,6 +39,9 @@ func (t *teller) tell(script string, first int) {
 		}
 	}
 	t.close()
+	if t.background != nil {
+		t.background.fault("nothing waits for this command: add `wait`")
+	}
 	top := place{t.doc, &yaml.Node{Line: first, Column: 1}}
 	switch {
 	case !t.any:
@@ -53,20 +61,21 @@ func (t *teller) tell(script string, first int) {
 
 func (t *teller) command(line int, words []word) {
 	at := func(w word) place { return place{t.doc, &yaml.Node{Line: line, Column: w.column}} }
-	failure := words[0].text == "!"
-	if failure {
+	prefix := words[0].text
+	if prefix == "!" || prefix == "?" {
 		words = words[1:]
 	}
+	failure, either := prefix == "!", prefix == "?"
 	if len(words) == 0 {
-		t.doc.fault(line, 1, "a ! stands before a command")
+		t.doc.fault(line, 1, "a %s stands before a command", prefix)
 		return
 	}
 	name := words[0]
 	all := Verbs()
 	i := slices.IndexFunc(all, func(v Verb) bool { return v.Name == name.text })
 	switch {
-	case strings.HasPrefix(name.text, "[") || name.text == "?":
-		at(name).fault("a condition or a ? can leave a check out without a word: stories have none")
+	case strings.HasPrefix(name.text, "["):
+		at(name).fault("a condition can leave a check out without a word: stories have none")
 		return
 	case i < 0:
 		var names []string
@@ -77,8 +86,17 @@ func (t *teller) command(line int, words []word) {
 		return
 	case failure && !all[i].Failure:
 		at(name).fault("`%s` can't be wanted to fail", name.text)
+	case either && !all[i].Either:
+		at(name).fault("a ? admits both outcomes of a run: `%s` has one", name.text)
 	}
 	verb, args := all[i], words[1:]
+	if n := len(args); n > 0 && args[n-1].text == "&" && verb.Background {
+		args = args[:n-1]
+		if t.background == nil {
+			spot := at(name)
+			t.background = &spot
+		}
+	}
 	if !fits(verb, args) {
 		at(name).fault("usage: %s", verb.Usage())
 		return
@@ -86,17 +104,29 @@ func (t *teller) command(line int, words []word) {
 	for i, arg := range args {
 		t.argument(verb.Args[i], arg.text, at(arg))
 	}
-	if verb.Name == "inspect" {
+	switch verb.Name {
+	case "inspect":
 		t.need(at(name), "inspect", "a session dump is a feature of its own")
+	case "child":
+		t.need(at(name), "log", "the fork record that names the child stands in the log")
+	case "wait":
+		if t.background == nil {
+			at(name).fault("no command goes on beside the story")
+		}
+		t.background = nil
 	}
-	if verb.Asserts || failure {
+	if verb.Asserts && !either || failure {
 		t.asserted(verb, failure)
 	}
 }
 
 // fits reports whether there are as many arguments as the verb takes.
 func fits(v Verb, args []word) bool {
-	return len(args) == len(v.Args) || v.Name == "start" && len(args) == 1
+	least := slices.IndexFunc(v.Args, Shape.isOptional)
+	if least < 0 {
+		least = len(v.Args)
+	}
+	return len(args) >= least && len(args) <= len(v.Args)
 }
 
 // argument checks one argument against its shape.
@@ -117,6 +147,16 @@ func (t *teller) argument(shape Shape, text string, at place) {
 			at.fault("%s is not in `covers`%s", text, meant(text, t.c.Covers))
 		}
 		t.world.requirement, t.open = text, &at
+	case HandlerName:
+		t.handlerName(at, text)
+	case PointName:
+		if !slices.Contains(t.points, text) {
+			at.fault("no script waits for %q%s", text, meant(text, t.points))
+		}
+	case Count:
+		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 1000 {
+			at.fault("%q: want a number from 1 to 1000", text)
+		}
 	default:
 		if f := t.file(at, text); f != nil {
 			t.read(shape, f)
@@ -135,6 +175,10 @@ func (t *teller) read(shape Shape, f *file) {
 		if p, root := fileOf[Push](f.doc, t.shapes, f.data); root != nil {
 			push(place{f.doc, root}, p)
 		}
+	case AroundFile:
+		if a, root := fileOf[Around](f.doc, t.shapes, f.data); root != nil {
+			t.around(place{f.doc, root}, a)
+		}
 	case ScriptFile:
 		t.scriptFile(f)
 	case ExpectFile:
@@ -149,9 +193,10 @@ func (t *teller) asserted(v Verb, failure bool) {
 	t.open, t.any = nil, true
 	if v.Name != "expect" {
 		t.cited[t.about()] = true
-		// Nothing but a failure or a session's dump tells a runtime that does
-		// nothing from one that works; what is expected of it, expect files say.
-		t.effort = t.effort || failure && v.Name != "inspect" || !failure && v.Name == "inspect"
+		// Nothing but a failure, a session's dump or a fork's record tells a runtime
+		// that does nothing from one that works; what is expected of it, expect files
+		// say.
+		t.effort = t.effort || failure && v.Name != "inspect" || !failure && (v.Name == "inspect" || v.Name == "child")
 	}
 }
 
@@ -192,10 +237,11 @@ func (t *teller) scriptFile(f *file) {
 		return
 	}
 	for i, turn := range turns {
-		t.ops(place{f.doc, root}.item(i), turn)
-		t.world.names = append(t.world.names, sessionsOf(turn)...)
+		t.world.plays(t.checker, place{f.doc, root}.item(i), turn)
 		for _, op := range turn {
-			t.world.fetches = t.world.fetches || op.Fetch != nil
+			if op.WaitFor != "" {
+				t.points = append(t.points, op.WaitFor)
+			}
 		}
 	}
 }

@@ -18,6 +18,14 @@ const (
 	PushFile Shape = "FILE, an entry"
 	// ScriptFile is a file that [ParseScript] reads.
 	ScriptFile Shape = "FILE, a script"
+	// AroundFile is a file that holds an [Around]; it may be left out.
+	AroundFile Shape = "[FILE], what surrounds it"
+	// HandlerName is the name of a handler that runs are given.
+	HandlerName Shape = "NAME, a handler"
+	// PointName is the name of a point at which a script waits.
+	PointName Shape = "POINT"
+	// Count is a number from 1; it may be left out.
+	Count Shape = "[N]"
 	// ExpectFile is a file that holds a [RuntimeExpect] or a list of them.
 	ExpectFile Shape = "FILE, expectations"
 )
@@ -33,7 +41,17 @@ type Verb struct {
 	Asserts bool
 	// Failure tells that the command may be turned round with a leading !.
 	Failure bool
+	// Either tells that a leading ? admits both outcomes: what is wanted stands in
+	// an expectation.
+	Either bool
+	// Background tells that an & at the end has the story go on meanwhile, until
+	// `wait`.
+	Background bool
 }
+
+// isOptional reports whether an argument may be left out; such arguments are the
+// last.
+func (s Shape) isOptional() bool { return strings.HasPrefix(string(s), "[") }
 
 // Usage is the verb with its arguments, as testscript writes them.
 func (v Verb) Usage() string {
@@ -42,17 +60,25 @@ func (v Verb) Usage() string {
 		word, _, _ := strings.Cut(string(a), ",")
 		words = append(words, word)
 	}
+	if v.Background {
+		words = append(words, "[&]")
+	}
 	return strings.Join(words, " ")
 }
 
 // Verbs returns the commands of stories.
 func Verbs() []Verb {
 	return []Verb{
-		{Name: "start", Args: []Shape{NewSession, StartFile}, Failure: true},
-		{Name: "push", Args: []Shape{SessionName, PushFile}, Failure: true},
+		{Name: "start", Args: []Shape{NewSession, StartFile}, Failure: true, Background: true},
+		{Name: "push", Args: []Shape{SessionName, PushFile}, Failure: true, Background: true},
 		{Name: "script", Args: []Shape{ScriptFile}},
-		{Name: "run-once", Args: []Shape{SessionName}, Asserts: true, Failure: true},
-		{Name: "run", Args: []Shape{SessionName}, Asserts: true, Failure: true},
+		{Name: "handler", Args: []Shape{HandlerName, ScriptFile}},
+		{Name: "run-once", Args: []Shape{SessionName, AroundFile}, Asserts: true, Failure: true, Either: true, Background: true},
+		{Name: "run", Args: []Shape{SessionName, AroundFile}, Asserts: true, Failure: true, Either: true, Background: true},
+		{Name: "await", Args: []Shape{PointName, Count}},
+		{Name: "release", Args: []Shape{PointName}},
+		{Name: "wait"},
+		{Name: "child", Args: []Shape{NewSession, SessionName, Count}, Asserts: true},
 		{Name: "log", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "inspect", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "require", Args: []Shape{RequirementID}},

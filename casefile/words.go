@@ -56,7 +56,9 @@ func words() map[slot][]string {
 		{reflect.TypeFor[ControlMatch](), "status"}:          {"running", "stopped", "unknown"},
 		{reflect.TypeFor[Runtime](), "run"}:                  {"once", "idle"},
 		{reflect.TypeFor[RuntimeExpect](), "run"}:            {"success", "failure"},
-		{reflect.TypeFor[RuntimeExpect](), "types"}:          {"normal", "provisional", "queueing"},
+		{reflect.TypeFor[RuntimeExpect](), "types"}:          snapshotTypes(),
+		{reflect.TypeFor[SnapshotMatch](), "type"}:           snapshotTypes(),
+		{reflect.TypeFor[RequestMatch](), "method"}:          methods,
 		{reflect.TypeFor[script.Framing](), "style"}:         styles(),
 		{reflect.TypeFor[script.Body](), "encoding"}:         {"gzip", "zstd"},
 		{reflect.TypeFor[fakeruntime.Record](), "event"}:     {"memory", "push", "start", "fork", "wake", "protocol"},
@@ -77,6 +79,12 @@ func numbers() map[slot]bool {
 		{reflect.TypeFor[fakehandler.Op](), "read"}: true,
 	}
 }
+
+// TypePushed stands, in what a case wants, for the two types that a pushed
+// snapshot may have (S3/types).
+const TypePushed = "pushed"
+
+func snapshotTypes() []string { return []string{"normal", "provisional", "queueing", TypePushed} }
 
 func styles() []string {
 	var names []string

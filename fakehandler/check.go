@@ -113,13 +113,13 @@ func (e *Emit) check() error {
 
 func (f *Fetch) check() error {
 	set := 0
-	for _, is := range []bool{f.Entries, f.Name != "", f.Object != "", f.Memory != ""} {
+	for _, is := range []bool{f.Entries, f.Name != "", f.Object != "", f.Memory != "", f.MemoryPath != ""} {
 		if is {
 			set++
 		}
 	}
 	if set != 1 {
-		return fmt.Errorf("one of entries, name, object and memory is wanted")
+		return fmt.Errorf("one of entries, name, object, memory and memory-path is wanted")
 	}
 	if f.Parallel < 0 {
 		return fmt.Errorf("requests can't be made %d at a time", f.Parallel)

@@ -61,12 +61,21 @@ func newTransport() *http.Transport {
 // targets is what the fetch asks for, by what was read so far.
 func (p *player) targets(f *Fetch) (targets []target) {
 	switch {
-	case f.Memory != "":
-		if root := p.memoryRoot(); root != "" {
-			targets = append(targets, target{transcript.Memory, root + escapeKey(f.Memory)})
-		} else {
+	case f.Memory != "", f.MemoryPath != "":
+		root, err := p.memoryRoot(), error(nil)
+		if root == "" {
 			p.rec.note("fetch: no memory announcement was read")
+			return nil
 		}
+		path := escapeKey(f.Memory)
+		if f.MemoryPath != "" {
+			path = strings.TrimPrefix(f.MemoryPath, "/")
+			if root, err = serverRoot(root); err != nil {
+				p.rec.note("fetch: %v", err)
+				return nil
+			}
+		}
+		targets = append(targets, target{transcript.Memory, root + path})
 	case f.Entries:
 		for _, record := range p.in.records {
 			if isEntry(record) && record.URL != "" {

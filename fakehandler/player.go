@@ -231,14 +231,20 @@ func (p *player) deliver(ctx context.Context, data []byte) {
 // arranges is not decided by it.
 const lookEvery = 2 * time.Millisecond
 
+// The notes of an invocation that waits for a file, before and after its name.
+const (
+	waitingNote = "waiting for "
+	goneOnNote  = " is there"
+)
+
 // waitFor waits until the file is there. The file is the agreement between stage
 // and script; there is no process to wait for.
 func (p *player) waitFor(ctx context.Context, name string) error {
-	p.rec.note("waiting for %s", name)
+	p.rec.note("%s%s", waitingNote, name)
 	for ctx.Err() == nil {
 		_, err := os.Stat(filepath.Join(p.folder, name))
 		if err == nil {
-			p.rec.note("%s is there", name)
+			p.rec.note("%s%s", name, goneOnNote)
 			return nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {

@@ -72,3 +72,19 @@ func Fault(t *transcript.Transcript) string {
 	}
 	return ""
 }
+
+// WaitsFor reports whether the invocation has come to the point of its script where
+// it waits for a file of this name, and has not gone on.
+func WaitsFor(t *transcript.Transcript, name string) bool {
+	waits := false
+	for _, e := range t.Events {
+		switch {
+		case e.Kind != transcript.Note:
+		case e.Text == waitingNote+name:
+			waits = true
+		case e.Text == name+goneOnNote:
+			waits = false
+		}
+	}
+	return waits
+}

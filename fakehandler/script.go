@@ -8,7 +8,8 @@ import "pugmark.dev/conform/script"
 type Script struct {
 	Turns [][]Op `json:"turns"`
 	// First is how many invocations had been recorded in the folder when this
-	// script was laid there: the first turn is played to the next one.
+	// script was laid there: the first turn is played to the next one. Below zero,
+	// so many turns are passed over: they were played to a folder before this one.
 	First int `json:"first"`
 }
 
@@ -80,12 +81,14 @@ type Fetch struct {
 	Entries bool `yaml:"entries,omitempty" json:"entries,omitempty"`
 	// Name fetches the url of the latest entry of this name.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
-	// Object is a path below the object server's root; the server's address is
-	// taken from the first entry that has a url.
+	// Object is a path on the object server, sent as it stands; the server's address
+	// is taken from the first entry that has a url.
 	Object string `yaml:"object,omitempty" json:"object,omitempty"`
 	// Memory is a key, fetched below the announced memory root, each segment
 	// percent-encoded once (reading R31).
 	Memory string `yaml:"memory,omitempty" json:"memory,omitempty"`
+	// MemoryPath is a path on the memory server, sent as it stands.
+	MemoryPath string `yaml:"memory-path,omitempty" json:"memory-path,omitempty"`
 	// Method replaces GET.
 	Method string `yaml:"method,omitempty" json:"method,omitempty"`
 	// Parallel makes this many requests at the same time; zero is one.

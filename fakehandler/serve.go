@@ -1,6 +1,7 @@
 package fakehandler
 
 import (
+	"net"
 	"net/http"
 
 	"pugmark.dev/conform/protocol"
@@ -31,7 +32,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.process {
 		rec.process()
 	}
-	rec.Add(transcript.Event{Kind: transcript.Request, Stream: transcript.Post, HTTP: &transcript.HTTP{
+	rec.Add(transcript.Event{Kind: transcript.Request, Stream: transcript.Post, Text: arrival(r), HTTP: &transcript.HTTP{
 		Exchange: a.exchange, Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Header: requestHeader(r),
 	}})
 	// A handler may answer without reading (P16/early-exit).
@@ -62,4 +63,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !whole {
 		panic(http.ErrAbortHandler) // net/http's way to break a connection
 	}
+}
+
+// arrival says at which address of this side a request came in.
+func arrival(r *http.Request) string {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return at.Network() + " " + at.String()
+	}
+	return ""
 }

@@ -73,11 +73,16 @@ func (l *ledger) blame(o outcome) {
 // lacking is what an operation means that a runtime does not offer.
 func lacking(verb string, args []string, features []string) (result.Verdict, string) {
 	feature := verb
+	if slices.Contains(args, result.WithEnvironment) {
+		return result.NotApplicable, "the runtime is not started anew for a run, so that a run has no environment of its own"
+	}
 	switch verb {
 	case "run":
 		feature = "until-idle"
 	case "run-once":
 		feature = "once"
+	case "child":
+		feature = "log" // which has the fork's record
 	case "start", "push":
 		// Starting and pushing are the least that a runtime offers; what such a step
 		// may lack is a field of it.

@@ -4,12 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/protocol"
-	"pugmark.dev/conform/transcript"
 )
 
 // fedParts lists what a block wants of what the last invocation's handler was fed.
@@ -41,6 +39,12 @@ func fedParts(f *casefile.Fed, run, session string) (list []runtimePart) {
 	if f.ObjectURLs {
 		add("object-urls", readable(func(_ *moment, v *feed) outcome { return checkObjectURLs(v) }))
 	}
+	if f.Identical {
+		add("identical", readable(func(_ *moment, v *feed) outcome { return checkIdentical(v) }))
+	}
+	if f.Slept {
+		add("slept", func(m *moment, v *feed) outcome { return checkSlept(session, m, v) })
+	}
 	if f.InputClosed {
 		add("input-closed", func(_ *moment, v *feed) outcome {
 			if v.complete {
@@ -51,6 +55,9 @@ func fedParts(f *casefile.Fed, run, session string) (list []runtimePart) {
 	}
 	if f.Environment != nil {
 		add("environment", func(m *moment, v *feed) outcome { return checkEnvironment(f.Environment, m, v) })
+	}
+	if f.Request != nil {
+		add("request", func(m *moment, v *feed) outcome { return checkRequest(*f.Request, m, v) })
 	}
 	if f.Trace {
 		add("trace", func(m *moment, v *feed) outcome { return checkTrace(session, m, v) })
@@ -254,96 +261,4 @@ func checkTrace(session string, m *moment, v *feed) outcome {
 		return passed()
 	}
 	return failed(f)
-}
-
-// checkFetched compares the answers to the script's fetches, in the order of the
-// requests.
-func checkFetched(want []casefile.Fetched, v *feed) outcome {
-	return sequence{
-		what: "answer", want: len(want), got: len(v.reqs),
-		where: func(place string) string { return "requests of the handler, " + place },
-		compare: func(i, k int) (c comparison) {
-			w, q := want[i], v.reqs[k]
-			if q.answer == nil {
-				c.add("answer", "an answer", "none", false)
-				return c
-			}
-			h := q.answer.HTTP
-			if w.Status != 0 {
-				c.add("status", fmt.Sprint(w.Status), fmt.Sprint(h.Status), w.Status == h.Status)
-			}
-			for _, name := range sortedKeys(w.Headers) {
-				got := header(h.Header, name)
-				c.add(name, orAbsent(w.Headers[name]), orAbsent(got), got == w.Headers[name])
-			}
-			if w.Body != nil {
-				data, problem := v.bodies[h.Exchange], ""
-				if h.Cut {
-					problem = describe(data) + ", cut short"
-				} else if plain, err := decoded(data, header(h.Header, "Content-Encoding")); err != nil {
-					problem = fmt.Sprintf("%s, which can't be decoded: %v", describe(data), err)
-				} else {
-					data = plain
-				}
-				c.body(w.Body, data, problem, exactBody)
-			}
-			return c
-		},
-		labelWant: func(i int) string { return fmt.Sprintf("status %d", want[i].Status) },
-		labelGot: func(k int) string {
-			q := v.reqs[k]
-			if q.answer == nil {
-				return fmt.Sprintf("%s %s without an answer", q.method, clip(q.target, 120))
-			}
-			return fmt.Sprintf("status %d for %s %s", q.answer.HTTP.Status, q.method, clip(q.target, 120))
-		},
-	}.judge()
-}
-
-// checkObjectURLs wants every entry's url in the shape of section 7 (P7/object-url,
-// P17/closed-urls), and its digest to be that of the body behind it: of the packed
-// one, or of the unpacked one (R3).
-func checkObjectURLs(v *feed) outcome {
-	urls, proven := 0, 0
-	for _, r := range v.entries() {
-		if _, ok := r.get("url"); !ok {
-			continue
-		}
-		urls++
-		text := r.str("url")
-		place := fmt.Sprintf("%s, record %d, url", v.name, r.number)
-		digest, ok := objectDigest(text)
-		if !ok {
-			return failed(finding{where: place, want: "http://<host>:<port>/sha256:<64 lower-case hex digits>", got: r.shown("url")})
-		}
-		for _, q := range v.reqs {
-			if q.answer == nil || q.answer.HTTP.Status != 200 || q.path() != "/"+digest || q.stream != transcript.Objects {
-				continue
-			}
-			data := v.bodies[q.answer.HTTP.Exchange]
-			plain, err := decoded(data, header(q.answer.HTTP.Header, "Content-Encoding"))
-			if protocol.Digest(data) != digest && (err != nil || protocol.Digest(plain) != digest) {
-				return failed(finding{where: place, want: "the digest of the body behind it, " + protocol.Digest(data), got: digest})
-			}
-			proven++
-		}
-	}
-	switch {
-	case urls == 0:
-		return failed(finding{where: v.name, want: "at least one entry with a url", got: "none"})
-	case proven == 0:
-		return unseen("a fetched body to hold against its url", "the script fetched none")
-	}
-	return passed()
-}
-
-// objectDigest returns the digest in an object's URL, and whether the URL has the
-// closed shape.
-func objectDigest(text string) (digest string, ok bool) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.Port() == "" {
-		return "", false
-	}
-	digest = strings.TrimPrefix(u.Path, "/")
-	return digest, protocol.ValidDigest(digest) && text == "http://"+u.Host+"/"+digest
 }

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/result"
+	"pugmark.dev/conform/script"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -49,17 +51,26 @@ func checkLog(b *casefile.RuntimeExpect, session string, m *moment) outcome {
 	if len(want) == 0 && len(log.Entries) == 0 && m.invoked() == 0 {
 		return unseen("a log that is known to show what there is", "an empty log, and no invocation in the whole case")
 	}
+	list := m.entries(want, got, "log of "+session, session)
+	if b.AnyOrder {
+		return list.anyOrder()
+	}
+	return list.judge()
+}
+
+// entries holds entries of a session's log or dump against what the case wants.
+func (m *moment) entries(want []casefile.EntryMatch, got []result.Entry, where, session string) sequence {
 	return sequence{
 		what: "entry", want: len(want), got: len(got),
-		where:     func(place string) string { return "log of " + session + ", " + place },
-		compare:   func(i, k int) comparison { return m.compareEntry(want[i], got[k]) },
+		where:     func(place string) string { return where + ", " + place },
+		compare:   func(i, k int) comparison { return m.compareEntry(want[i], got[k], session) },
 		labelWant: func(i int) string { return m.matchLabel(want[i]) },
 		labelGot:  func(k int) string { return storedLabel(got[k]) },
-	}.judge()
+	}
 }
 
 // compareEntry holds an entry of a log or a dump against what the case wants.
-func (m *moment) compareEntry(want casefile.EntryMatch, got result.Entry) (c comparison) {
+func (m *moment) compareEntry(want casefile.EntryMatch, got result.Entry, session string) (c comparison) {
 	c.text("name", want.Name, got.Name)
 	if want.Size != nil {
 		c.add("size", fmt.Sprint(*want.Size), fmt.Sprint(got.Size), *want.Size == got.Size)
@@ -69,12 +80,22 @@ func (m *moment) compareEntry(want casefile.EntryMatch, got result.Entry) (c com
 	c.text("schema-url", want.SchemaURL, got.SchemaURL)
 	c.strings("metadata", want.Metadata, got.Metadata)
 	c.flag("fork", want.Fork, got.Fork)
+	if want.Fork != nil && !*want.Fork && want.Target == "" {
+		c.add("target-session", "absent", orAbsent(got.TargetSession), got.TargetSession == "")
+	}
 	m.session(&c, "target-session", want.Target, got.TargetSession)
 	m.session(&c, "source-session", want.Source, got.SourceSession)
-	if want.Control != nil {
-		compareControl(&c, want.Control, got)
+	if want.SourceVersion != nil {
+		c.add("source-version", fmt.Sprint(*want.SourceVersion), fmt.Sprint(got.SourceVersion), *want.SourceVersion == got.SourceVersion)
 	}
-	if want.Body != nil {
+	if want.Control != nil {
+		m.compareControl(&c, want.Control, got, session)
+	}
+	switch {
+	case want.Body == nil:
+	case got.Body == nil && got.Digest != "":
+		compareDigest(&c, want.Body, got)
+	default:
 		data, problem := got.Body, ""
 		if got.ContentEncoding != "" {
 			plain, err := decoded(got.Body, got.ContentEncoding)
@@ -100,13 +121,10 @@ func (m *moment) session(c *comparison, field, want, got string) {
 
 // compareControl compares a control message, from the entry's own field or from
 // its body.
-func compareControl(c *comparison, want *casefile.ControlMatch, got result.Entry) {
+func (m *moment) compareControl(c *comparison, want *casefile.ControlMatch, got result.Entry, session string) {
 	control := got.Control
 	if control == nil && len(got.Body) > 0 {
-		control = &result.Control{}
-		if err := json.Unmarshal(got.Body, control); err != nil {
-			control = nil
-		}
+		control = readControl(got.Body)
 	}
 	if control == nil || !isControl(got) {
 		c.add("control", "a control message", storedLabel(got), false)
@@ -117,6 +135,42 @@ func compareControl(c *comparison, want *casefile.ControlMatch, got result.Entry
 	if want.StartAt != nil {
 		c.add("control start-at", presence(*want.StartAt), orAbsent(control.StartAt), *want.StartAt == (control.StartAt != ""))
 	}
+	if want.After > 0 {
+		m.compareStartAt(c, time.Duration(want.After), control.StartAt, session)
+	}
+}
+
+// clockSlack is how much earlier or later than by the harness's clock a start-at may
+// be: what rounding to milliseconds (R34) and one machine's clock bring about.
+const clockSlack = 50 * time.Millisecond
+
+// compareStartAt holds a start-at against the time of the commit and a duration. The
+// commit lies between the beginning and the end of the session's last run.
+func (m *moment) compareStartAt(c *comparison, after time.Duration, got, session string) {
+	r := m.lastRun(session)
+	if r == nil || r.step.Started.IsZero() {
+		c.add("control start-at", "after a run", "no run in the evidence", false)
+		return
+	}
+	first := r.step.Started.Add(after - clockSlack)
+	last := r.step.Started.Add(time.Duration(r.step.TookMS+1)*time.Millisecond + after + clockSlack)
+	want := fmt.Sprintf("%s after the commit, from %s to %s", after, first.Format(time.RFC3339Nano), last.Format(time.RFC3339Nano))
+	at, err := time.Parse(time.RFC3339Nano, got)
+	c.add("control start-at", want, orAbsent(got), err == nil && !at.Before(first) && !at.After(last))
+}
+
+// compareDigest compares the body of an entry whose bytes are not shown, by size and
+// digest: those of the packed body, or of the unpacked one (R3).
+func compareDigest(c *comparison, want *script.Body, got result.Entry) {
+	plain, err := want.Plain()
+	stored, err2 := want.Stored()
+	if err != nil || err2 != nil {
+		c.err = fmt.Errorf("the wanted body: %w", orError(err, err2))
+		return
+	}
+	equal := func(b []byte) bool { return got.Digest == protocol.Digest(b) && got.Size == int64(len(b)) }
+	c.add("body", fmt.Sprintf("%s, %d bytes", protocol.Digest(stored), len(stored)),
+		fmt.Sprintf("%s, %d bytes", got.Digest, got.Size), equal(stored) || equal(plain))
 }
 
 func presence(b bool) string {
@@ -150,57 +204,11 @@ func storedLabel(e result.Entry) string {
 	return "the entry with " + describe(e.Body)
 }
 
-func checkVersion(want int64, session string, m *moment) outcome {
-	dump, o := look[result.Dump](m.dumps, "inspect", session)
-	switch {
-	case o != nil:
-		return *o
-	case dump.Version != want:
-		return failed(finding{where: "dump of " + session + ", version", want: fmt.Sprint(want), got: fmt.Sprint(dump.Version)})
+// readControl reads the body of a control message; nil when it is none.
+func readControl(body []byte) *result.Control {
+	var c result.Control
+	if json.Unmarshal(body, &c) != nil {
+		return nil
 	}
-	return m.real(dump, session)
-}
-
-func checkTypes(want []string, session string, m *moment) outcome {
-	dump, o := look[result.Dump](m.dumps, "inspect", session)
-	if o != nil {
-		return *o
-	}
-	snapshots := slices.Clone(dump.Snapshots)
-	slices.SortStableFunc(snapshots, func(a, b result.Snapshot) int { return int(a.Version - b.Version) })
-	got := make([]string, 0, len(snapshots))
-	for _, s := range snapshots {
-		got = append(got, s.Type)
-	}
-	if !slices.Equal(want, got) {
-		return failed(finding{where: "dump of " + session + ", snapshot types", want: strings.Join(want, ", "),
-			got: orElse(strings.Join(got, ", "), "none"), diff: structDiff(want, got)})
-	}
-	return m.real(dump, session)
-}
-
-func checkParent(want, session string, m *moment) outcome {
-	dump, o := look[result.Dump](m.dumps, "inspect", session)
-	if o != nil {
-		return *o
-	}
-	id, ok := m.id(want)
-	switch {
-	case !ok:
-		return unseen("the ID of the session "+want, "none in the evidence")
-	case dump.Parent == nil:
-		return failed(finding{where: "dump of " + session + ", parent", want: want, got: "no parent"})
-	case dump.Parent.Session != id:
-		return failed(finding{where: "dump of " + session + ", parent", want: want + " (" + id + ")", got: m.name(dump.Parent.Session)})
-	}
-	return m.real(dump, session)
-}
-
-// real passes a dump that is of the session asked for: an empty object has the
-// version 0 and no snapshots, too.
-func (m *moment) real(dump result.Dump, session string) outcome {
-	if id, ok := m.id(session); !ok || dump.Session != id {
-		return failed(finding{where: "dump of " + session + ", session", want: orElse(id, session), got: orElse(dump.Session, "none")})
-	}
-	return passed()
+	return &c
 }

@@ -165,6 +165,33 @@ func (s sequence) judge() outcome {
 	return passed()
 }
 
+// anyOrder judges lists whose order does not matter: each wanted item takes the first
+// that fits and is left.
+func (s sequence) anyOrder() outcome {
+	taken := make([]bool, s.got)
+	for i := range s.want {
+		found := -1
+		for k := range s.got {
+			c := s.compare(i, k)
+			if c.err != nil {
+				return failed(finding{where: s.where(s.place(i)), want: "an expectation that can be compared", got: c.err.Error()})
+			}
+			if !taken[k] && len(c.differs()) == 0 {
+				found = k
+				break
+			}
+		}
+		if found < 0 {
+			return failed(finding{where: s.where("in any order"), want: s.labelWant(i), got: "none that fits, or none that is left", diff: s.lists()})
+		}
+		taken[found] = true
+	}
+	if k := slices.Index(taken, false); k >= 0 {
+		return failed(finding{where: s.where(s.place(k)), want: count(s.want, s.what) + ", no more", got: "a surplus " + s.what + ", " + s.labelGot(k), diff: s.lists()})
+	}
+	return passed()
+}
+
 func (s sequence) place(i int) string { return fmt.Sprintf("%s %d", s.what, i+1) }
 
 // lists is the diff of both lists by their labels.

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/result"
@@ -89,6 +90,9 @@ func runtimeParts(b *casefile.RuntimeExpect, session string) (list []runtimePart
 	if b.Says != "" {
 		add("says", func(m *moment) outcome { return checkSays(b.Says, named, m) }).aboutRun = true
 	}
+	if b.Waited != nil {
+		add("waited", func(m *moment) outcome { return checkWaited(*b.Waited, named, m) }).aboutRun = true
+	}
 	if b.Invocations != nil {
 		add("invocations", func(m *moment) outcome { return checkInvocations(*b.Invocations, named, m) })
 	}
@@ -103,6 +107,18 @@ func runtimeParts(b *casefile.RuntimeExpect, session string) (list []runtimePart
 	}
 	if b.Types != nil {
 		add("types", grounded(b, func(m *moment) outcome { return checkTypes(b.Types, session, m) }))
+	}
+	if b.Snapshots != nil {
+		add("snapshots", grounded(b, func(m *moment) outcome { return checkSnapshots(*b.Snapshots, session, m) }))
+	}
+	if b.Rising {
+		add("rising", grounded(b, func(m *moment) outcome { return checkRising(session, m) }))
+	}
+	if b.Manifest != nil {
+		add("manifest", func(m *moment) outcome { return checkManifest(*b.Manifest, session, m) })
+	}
+	if b.ParentVersion != nil {
+		add("parent-version", func(m *moment) outcome { return checkParentVersion(*b.ParentVersion, session, m) })
 	}
 	if b.Parent != "" {
 		add("parent", func(m *moment) outcome { return checkParent(b.Parent, session, m) })
@@ -209,4 +225,30 @@ func checkInvocations(want int, session string, m *moment) outcome {
 		return unseen("a run that is known to invoke the handler when it should", "no invocation in the whole case")
 	}
 	return passed()
+}
+
+// checkWaited bounds how long the last run took.
+func checkWaited(want casefile.Waited, session string, m *moment) outcome {
+	r := m.lastRun(session)
+	if r == nil {
+		return unseen("a run", "none in the evidence")
+	}
+	scale := m.e.TimeScale
+	if scale == 0 {
+		scale = 1
+	}
+	took := time.Duration(r.step.TookMS) * time.Millisecond
+	f := finding{where: "the step " + stepWords(r.step), got: "it took " + took.String()}
+	least, most := time.Duration(want.AtLeast), time.Duration(float64(want.AtMost)*scale)
+	switch {
+	case took < least:
+		f.want = "it takes at least " + least.String()
+	case most > 0 && took > most:
+		f.want = "it takes at most " + most.String()
+	case m.invoked() == 0:
+		return unseen("a run that is known to invoke the handler when it should", "no invocation in the whole case")
+	default:
+		return passed()
+	}
+	return failed(f)
 }

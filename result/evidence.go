@@ -35,8 +35,7 @@ type Evidence struct {
 type Step struct {
 	// Line is the place in the case file, where there is one.
 	Line int `json:"line,omitempty"`
-	// Verb is invoke (of a handler), start, push, script, run, run-once, log,
-	// inspect, require, or expect.
+	// Verb is invoke (of a handler), or a verb of a story.
 	Verb string   `json:"verb"`
 	Args []string `json:"args,omitempty"`
 	// Requirement is what the steps since the last `require` prove.
@@ -51,9 +50,16 @@ type Step struct {
 	// Output is what the step printed or returned, as JSON.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Invocations is how many invocations had been recorded after this step.
-	Invocations int   `json:"invocations"`
-	TookMS      int64 `json:"took-ms"`
+	Invocations int `json:"invocations"`
+	// Started is when an act on the subject began. Steps stand in the order in which
+	// they ended.
+	Started time.Time `json:"started,omitzero"`
+	TookMS  int64     `json:"took-ms"`
 }
+
+// WithEnvironment is the last argument of a run whose runtime is given variables of
+// its own environment.
+const WithEnvironment = "with-environment"
 
 // StepError is a step's failure.
 type StepError struct {

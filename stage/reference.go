@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"sync"
 
 	"pugmark.dev/conform/protocol"
@@ -70,9 +73,10 @@ func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunR
 	}
 	var close closers
 	defer func() { close.all() }() // those that are there by then
-	handlers := reference.Registry{Default: r.transport(q.Default, &close), Named: map[string]reference.Transport{}}
+	environ := environWith(q.Environment)
+	handlers := reference.Registry{Default: r.transport(q.Default, environ, &close), Named: map[string]reference.Transport{}}
 	for name, spec := range q.Named {
-		handlers.Named[name] = r.transport(spec, &close)
+		handlers.Named[name] = r.transport(spec, environ, &close)
 	}
 	options := reference.RunOptions{Handlers: handlers, Trace: protocol.TraceContext{TraceParent: q.TraceParent, TraceState: q.TraceState}}
 	run := engine.Run
@@ -157,14 +161,27 @@ func (r *Reference) engine(store string) (*reference.Runtime, error) {
 	return engine, nil
 }
 
+// environWith is what the reference takes for its own environment, nil when it is
+// this process's.
+func environWith(variables map[string]string) []string {
+	if len(variables) == 0 {
+		return nil
+	}
+	environ := subject.Environment(os.Environ())
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		environ = append(environ, name+"="+variables[name])
+	}
+	return environ
+}
+
 // transport is how a handler is reached; nil when there is none.
-func (r *Reference) transport(spec subject.HandlerSpec, close *closers) reference.Transport {
+func (r *Reference) transport(spec subject.HandlerSpec, environ []string, close *closers) reference.Transport {
 	var transport reference.Transport
 	switch {
 	case len(spec.Command) > 0:
-		transport = reference.Subprocess{Command: spec.Command}
+		transport = reference.Subprocess{Command: spec.Command, Environ: environ}
 	case len(spec.RPC) > 0:
-		rpc := &reference.RPC{Command: spec.RPC}
+		rpc := &reference.RPC{Command: spec.RPC, Environ: environ}
 		*close = append(*close, rpc)
 		transport = rpc
 	case spec.URL != "":

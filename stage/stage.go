@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"pugmark.dev/conform/casefile"
@@ -95,7 +97,7 @@ func stageRuntime(ctx context.Context, job Job, e *result.Evidence) (err error) 
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, wholeLimit(job))
-	defer cancel()
+	defer w.close(cancel)
 	if job.Case.Story != nil {
 		return job.Story(ctx, job.Case, w)
 	}
@@ -116,7 +118,12 @@ func playRuntime(ctx context.Context, c *casefile.Runtime, w *World) error {
 	if err := w.Script(At{}, "script", [][]fakehandler.Op{c.Script}); err != nil {
 		return err
 	}
-	if err := w.Run(ctx, At{Either: true}, mainSession, c.Run != "idle"); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(c.Handlers)) {
+		if err := w.Handler(At{}, name, "handlers", [][]fakehandler.Op{c.Handlers[name]}); err != nil {
+			return err
+		}
+	}
+	if err := w.Run(ctx, At{Either: true}, mainSession, Run{Once: c.Run != "idle", Around: c.Around}); err != nil {
 		return err
 	}
 	return w.Expect(ctx, At{}, "expect", c.Expect)

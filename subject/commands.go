@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,8 +33,8 @@ const maxOutput = 32 << 20
 // An operation's failure is an *Error: of kind Unsupported where the file has no
 // template for it or the request does not fit one, FailedInvocation for a run
 // with another exit status than 0, BadRequest for another operation with one,
-// Internal for an end by a signal and for an answer that makes no sense, which
-// it quotes. A command that does not start is a *process.StartError.
+// Crash for an end by a signal and for an answer that makes no sense, which it
+// quotes. A command that does not start is a *process.StartError.
 func Commands(f *File, dir, cache string) (Runtime, error) {
 	return newCommands(f, dir, cache, Environment(os.Environ()))
 }
@@ -42,7 +44,7 @@ func newCommands(f *File, dir, cache string, env []string) (Runtime, error) {
 	case f.Kind != KindRuntime:
 		return nil, fmt.Errorf("subject %s: it is a %s, not a runtime", f.Name, f.Kind)
 	case f.Driver != nil:
-		return nil, fmt.Errorf("subject %s: %w", f.Name, ErrDriver)
+		return nil, fmt.Errorf("subject %s: it has a `driver`, and no commands", f.Name)
 	}
 	return &commands{templates: f.Commands, dir: dir, cache: cache, env: env, set: &process.Set{}}, nil
 }
@@ -74,7 +76,7 @@ func (c *commands) Start(ctx context.Context, r StartRequest) (string, error) {
 	text := strings.TrimSpace(string(out))
 	last := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 	if !isSession(last) {
-		return "", &Error{opStart, Internal, fmt.Sprintf("the last line of stdout is to be the session ID, 32 lower-case hex digits and not all zero; it is %s", quoted([]byte(last)))}
+		return "", &Error{opStart, Crash, fmt.Sprintf("the last line of stdout is to be the session ID, 32 lower-case hex digits and not all zero; it is %s", quoted([]byte(last)))}
 	}
 	return last, nil
 }
@@ -118,14 +120,17 @@ func (c *commands) Run(ctx context.Context, r RunRequest) (RunReply, error) {
 	if r.Default.RPC != nil {
 		f.list = r.Default.RPC
 	}
-	var trace []string
+	var variables []string
 	if r.TraceParent != "" {
-		trace = append(trace, "TRACEPARENT="+r.TraceParent)
+		variables = append(variables, "TRACEPARENT="+r.TraceParent)
 	}
 	if r.TraceState != "" {
-		trace = append(trace, "TRACESTATE="+r.TraceState)
+		variables = append(variables, "TRACESTATE="+r.TraceState)
 	}
-	_, err = c.do(ctx, op, f, trace...)
+	for _, name := range slices.Sorted(maps.Keys(r.Environment)) {
+		variables = append(variables, name+"="+r.Environment[name])
+	}
+	_, err = c.do(ctx, op, f, variables...)
 	return RunReply{}, err
 }
 
@@ -170,7 +175,7 @@ func (c *commands) Log(ctx context.Context, store, session string) (json.RawMess
 		switch {
 		case len(line) == 0:
 		case !isObject(line):
-			return nil, &Error{opLog, Internal, fmt.Sprintf("line %d of stdout is to be a JSON object; it is %s", number, quoted(line))}
+			return nil, &Error{opLog, Crash, fmt.Sprintf("line %d of stdout is to be a JSON object; it is %s", number, quoted(line))}
 		default:
 			entries = append(entries, line)
 		}
@@ -188,7 +193,7 @@ func (c *commands) Inspect(ctx context.Context, store, session string) (json.Raw
 	}
 	out = bytes.TrimSpace(out)
 	if !isObject(out) {
-		return nil, &Error{opInspect, Internal, "stdout is to be one JSON object, the dump; it is " + quoted(out)}
+		return nil, &Error{opInspect, Crash, "stdout is to be one JSON object, the dump; it is " + quoted(out)}
 	}
 	return out, nil
 }
@@ -234,7 +239,7 @@ func (c *commands) do(ctx context.Context, op string, f filling, env ...string) 
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", op, err)
 	case result.Exit.Code < 0:
-		return nil, &Error{op, Internal, fmt.Sprintf("%s: ended by %v%s", shown(args), result.Exit, lastOf(&errs))}
+		return nil, &Error{op, Crash, fmt.Sprintf("%s: ended by %v%s", shown(args), result.Exit, lastOf(&errs))}
 	case !result.Exit.OK():
 		kind := BadRequest
 		if strings.HasPrefix(op, opRun) {
@@ -242,7 +247,7 @@ func (c *commands) do(ctx context.Context, op string, f filling, env ...string) 
 		}
 		return nil, &Error{op, kind, fmt.Sprintf("%s: %v%s", shown(args), result.Exit, lastOf(&errs))}
 	case out.Total() > maxOutput:
-		return nil, &Error{op, Internal, fmt.Sprintf("%s: %d bytes on stdout; no more than %d are taken", shown(args), out.Total(), maxOutput)}
+		return nil, &Error{op, Crash, fmt.Sprintf("%s: %d bytes on stdout; no more than %d are taken", shown(args), out.Total(), maxOutput)}
 	}
 	return out.Captured().Head, nil
 }

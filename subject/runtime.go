@@ -51,14 +51,17 @@ type RunRequest struct {
 	Named   map[string]HandlerSpec
 	// TraceParent and TraceState come in from outside.
 	TraceParent, TraceState string
+	// Environment is variables of the runtime's own process. A driver, which outlives
+	// a run, is given none: the request is Unsupported.
+	Environment map[string]string
 }
 
 // HandlerSpec is one of a command for the subprocess transport, a command for
 // RPC mode, and a URL.
 type HandlerSpec struct {
-	Command []string `json:"command,omitempty"`
-	RPC     []string `json:"rpc,omitempty"`
-	URL     string   `json:"url,omitempty"`
+	Command []string `json:"command,omitempty" means:"the handler as an argument list, for the subprocess transport"`
+	RPC     []string `json:"rpc,omitempty" means:"the handler as an argument list, for RPC mode (section 13)"`
+	URL     string   `json:"url,omitempty" means:"where the handler answers over HTTP"`
 }
 
 // RunReply is what a runtime says of a run; both fields may be missing.
@@ -71,10 +74,17 @@ type RunReply struct {
 type ErrorKind string
 
 const (
+	// FailedInvocation is a run whose handler failed.
 	FailedInvocation ErrorKind = "failed-invocation"
-	BadRequest       ErrorKind = "request"
-	Internal         ErrorKind = "internal"
-	Unsupported      ErrorKind = "unsupported"
+	// BadRequest is a refusal of what can't be done.
+	BadRequest ErrorKind = "request"
+	// Internal is a failure that the runtime reports of itself.
+	Internal ErrorKind = "internal"
+	// Unsupported is an operation that the runtime does not offer.
+	Unsupported ErrorKind = "unsupported"
+	// Crash is a runtime that died in the operation, or answered in a way that the
+	// agreement does not know. It is no refusal, whatever a case wants.
+	Crash ErrorKind = "crash"
 )
 
 // Error is an operation's failure, as the runtime reported it.

@@ -65,10 +65,14 @@ func (p *play) commands(ctx context.Context) map[string]func(*gotestscript.TestS
 	for _, v := range Verbs() {
 		commands[v.Name] = func(ts *gotestscript.TestScript, refused bool, args []string) {
 			at := stage.At{WantError: refused}
-			if len(args) > 0 {
-				if n, err := strconv.Atoi(strings.TrimPrefix(args[0], place)); err == nil && strings.HasPrefix(args[0], place) {
-					at.Line, args = n, args[1:]
+			if len(args) > 0 && strings.HasPrefix(args[0], place) {
+				line, either := strings.CutSuffix(strings.TrimPrefix(args[0], place), "?")
+				if n, err := strconv.Atoi(line); err == nil {
+					at.Line, at.Either, args = n, either, args[1:]
 				}
+			}
+			if n := len(args); n > 0 && args[n-1] == "&" && strings.HasSuffix(v.Args, "[&]") {
+				at.Background, args = true, args[:n-1]
 			}
 			switch {
 			case len(args) < v.min || len(args) > v.max:
@@ -91,14 +95,18 @@ func (p *play) commands(ctx context.Context) map[string]func(*gotestscript.TestS
 // library keeps the number to itself.
 const place = "@line-"
 
-var command = regexp.MustCompile(`^(\s*(?:!\s*)?[a-z][a-z-]*)(.*)$`)
+var command = regexp.MustCompile(`^(\s*(?:!\s*)?)(\?\s*)?([a-z][a-z-]*)(.*)$`)
 
 // numbered is the script with each command's line in the case file as its first
-// argument.
+// argument, where a ? stands too that was before the command: the library knows none.
 func numbered(s *casefile.Story) string {
 	lines := strings.Split(s.Script, "\n")
 	for i, line := range lines {
-		lines[i] = command.ReplaceAllString(line, fmt.Sprintf("${1} %s%d${2}", place, s.ScriptLine+i))
+		either := ""
+		if m := command.FindStringSubmatch(line); m != nil && m[2] != "" {
+			either = "?"
+		}
+		lines[i] = command.ReplaceAllString(line, fmt.Sprintf("${1}${3} %s%d%s${4}", place, s.ScriptLine+i, either))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -3,6 +3,7 @@ package testscript
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"pugmark.dev/conform/casefile"
@@ -22,28 +23,56 @@ type Verb struct {
 }
 
 // Verbs is every command of a story, in the order in which the documents list
-// them. A `!` before a verb that can be refused says that it must be.
+// them. A `!` before a verb that can be refused says that it must be; a `?` before
+// a run admits both outcomes, and an expectation says more. An `&` at the end has
+// the story go on beside the command, until `wait`.
 func Verbs() []Verb {
 	return []Verb{
 		{
-			Name: "start", Args: "SESSION [FILE]", min: 1, max: 2, act: start,
+			Name: "start", Args: "SESSION [FILE] [&]", min: 1, max: 2, act: start,
 			Doc: "Creates the session that the story calls SESSION. FILE is its manifest as YAML: chosen, agent, handler, metadata.",
 		},
 		{
-			Name: "push", Args: "SESSION FILE", min: 2, max: 2, act: push,
+			Name: "push", Args: "SESSION FILE [&]", min: 2, max: 2, act: push,
 			Doc: "Appends an entry from outside. FILE is the entry as YAML: name, body, content-type and so on.",
 		},
 		{
-			Name: "script", Args: "FILE", min: 1, max: 1, act: lay,
-			Doc: "Says what the scripted handler does from its next invocation on: a list of operations, or a list of such lists, one for each invocation.",
+			Name: "script", Args: "FILE", min: 1, max: 1, act: script,
+			Doc: "Says what the scripted handler does from the next run on: a list of operations, or a list of such lists, one for each invocation.",
 		},
 		{
-			Name: "run-once", Args: "SESSION", min: 1, max: 1, act: run(true),
-			Doc: "Runs one invocation of the session.",
+			Name: "handler", Args: "NAME FILE", min: 2, max: 2, act: handler,
+			Doc: "Gives the runs that follow a handler with this name, beside the default one. FILE is what it does; every run begins with its first list.",
 		},
 		{
-			Name: "run", Args: "SESSION", min: 1, max: 1, act: run(false),
+			Name: "run-once", Args: "SESSION [FILE] [&]", min: 1, max: 2, act: run(true),
+			Doc: "Runs one invocation of the session. FILE is what surrounds the run, as YAML: environment, trace.",
+		},
+		{
+			Name: "run", Args: "SESSION [FILE] [&]", min: 1, max: 2, act: run(false),
 			Doc: "Runs the session until it is idle.",
+		},
+		{
+			Name: "await", Args: "POINT [N]", min: 1, max: 2, act: await,
+			Doc: "Waits until N handlers (one, if not said) have come to the `wait-for: POINT` of their scripts.",
+		},
+		{
+			Name: "release", Args: "POINT", min: 1, max: 1,
+			Doc: "Lets handlers go on that wait for POINT, or will.",
+			act: func(_ context.Context, p *play, at stage.At, args []string) error {
+				return p.world.Release(at, args[0])
+			},
+		},
+		{
+			Name: "wait",
+			Doc:  "Waits for every command that was started with `&`.",
+			act: func(ctx context.Context, p *play, at stage.At, _ []string) error {
+				return p.world.Wait(ctx, at)
+			},
+		},
+		{
+			Name: "child", Args: "SESSION SESSION [N]", min: 2, max: 3, act: child,
+			Doc: "Gives the first name to the child that the N-th fork record (the first, if not said) in the log of the second session points to.",
 		},
 		{
 			Name: "log", Args: "SESSION", min: 1, max: 1,
@@ -93,7 +122,7 @@ func push(ctx context.Context, p *play, at stage.At, args []string) error {
 	return p.world.Push(ctx, at, args[0], entry)
 }
 
-func lay(_ context.Context, p *play, at stage.At, args []string) error {
+func script(_ context.Context, p *play, at stage.At, args []string) error {
 	turns, err := parse(p, args[0], casefile.ParseScript)
 	if err != nil {
 		return err
@@ -101,10 +130,49 @@ func lay(_ context.Context, p *play, at stage.At, args []string) error {
 	return p.world.Script(at, args[0], turns)
 }
 
+func handler(_ context.Context, p *play, at stage.At, args []string) error {
+	turns, err := parse(p, args[1], casefile.ParseScript)
+	if err != nil {
+		return err
+	}
+	return p.world.Handler(at, args[0], args[1], turns)
+}
+
 func run(once bool) func(context.Context, *play, stage.At, []string) error {
 	return func(ctx context.Context, p *play, at stage.At, args []string) error {
-		return p.world.Run(ctx, at, args[0], once)
+		how := stage.Run{Once: once}
+		if len(args) == 2 {
+			var err error
+			if how.Around, err = parse(p, args[1], casefile.ParseAround); err != nil {
+				return err
+			}
+		}
+		return p.world.Run(ctx, at, args[0], how)
 	}
+}
+
+func await(ctx context.Context, p *play, at stage.At, args []string) error {
+	n, err := count(args[1:])
+	if err != nil {
+		return err
+	}
+	return p.world.Await(ctx, at, args[0], n)
+}
+
+func child(ctx context.Context, p *play, at stage.At, args []string) error {
+	n, err := count(args[2:])
+	if err != nil {
+		return err
+	}
+	return p.world.Child(ctx, at, args[0], args[1], n)
+}
+
+// count is an optional number, one when it is not given.
+func count(args []string) (int, error) {
+	if len(args) == 0 {
+		return 1, nil
+	}
+	return strconv.Atoi(args[0])
 }
 
 func expect(ctx context.Context, p *play, at stage.At, args []string) error {
@@ -129,7 +197,7 @@ func Usage() string {
 	var b strings.Builder
 	b.WriteString("| verb | does |\n|---|---|\n")
 	for _, v := range Verbs() {
-		fmt.Fprintf(&b, "| `%s %s` | %s |\n", v.Name, v.Args, v.Doc)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace(v.Name+" "+v.Args), v.Doc)
 	}
 	return b.String()
 }

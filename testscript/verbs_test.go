@@ -1,6 +1,7 @@
 package testscript
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +16,7 @@ func TestTheLoaderAndThisTableKnowTheSameVerbs(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, v := range Verbs() {
-		got[v.Name] = v.Name + " " + v.Args
+		got[v.Name] = strings.TrimSpace(v.Name + " " + v.Args)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("verbs (-casefile +testscript):\n%s", diff)
@@ -23,8 +24,8 @@ func TestTheLoaderAndThisTableKnowTheSameVerbs(t *testing.T) {
 }
 
 func TestLineNumbersReachTheVerbs(t *testing.T) {
-	story := &casefile.Story{ScriptLine: 4, Script: "# a comment\nstart parent\n! inspect child\n\nrun-once parent\n"}
-	want := "# a comment\nstart @line-5 parent\n! inspect @line-6 child\n\nrun-once @line-8 parent\n"
+	story := &casefile.Story{ScriptLine: 4, Script: "# a comment\nstart parent\n! inspect child\n\nrun-once parent\n? run parent &\n"}
+	want := "# a comment\nstart @line-5 parent\n! inspect @line-6 child\n\nrun-once @line-8 parent\nrun @line-9? parent &\n"
 	if diff := cmp.Diff(want, numbered(story)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
