@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"pugmark.dev/conform/storage"
@@ -127,7 +128,7 @@ func (b *Bucket) putOnce(ctx context.Context, fullKey string, body io.ReadSeeker
 		Key:         &fullKey,
 		Body:        body,
 		IfNoneMatch: aws.String(anyObject),
-	})
+	}, retryConflicts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +138,18 @@ func (b *Bucket) putOnce(ctx context.Context, fullKey string, body io.ReadSeeker
 		return nil, errNoETag
 	}
 	return out, nil
+}
+
+// Codes of a 409 that is worth another try.
+const (
+	codeConflict = "ConditionalRequestConflict"
+	codeAborted  = "OperationAborted"
+)
+
+// retryConflicts is for a PUT that meets another one under way. The next try
+// finds its object, or finds that it came to nothing.
+func retryConflicts(o *s3.Options) {
+	o.Retryer = retry.AddWithErrorCodes(o.Retryer, codeConflict, codeAborted)
 }
 
 var errNoETag = errors.New("the answer has no ETag, so nobody knows whether the object was stored; check that the endpoint is an S3 server")

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
@@ -126,13 +125,4 @@ func adjust(o *s3.Options, where location, checksumsAsked bool) {
 	if where.pathStyle != nil {
 		o.UsePathStyle = *where.pathStyle
 	}
-	// Another write to the key is under way. The next try finds its object, or
-	// finds that it came to nothing.
-	o.Retryer = retry.AddWithErrorCodes(o.Retryer, codeConflict, codeAborted)
 }
-
-// Codes of a 409 that is worth another try.
-const (
-	codeConflict = "ConditionalRequestConflict"
-	codeAborted  = "OperationAborted"
-)

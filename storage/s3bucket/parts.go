@@ -51,7 +51,7 @@ func (b *Bucket) tryParts(ctx context.Context, fullKey string, body section) err
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	switch {
-	case isRefused(err):
+	case isRefused(err), statusOf(err) == 409:
 		b.abort(ctx, fullKey, upload.UploadId)
 		return err
 	case err != nil:

@@ -123,6 +123,14 @@ func TestAConflictOfACompletionBeginsTheUploadAnew(t *testing.T) {
 	}
 	f.inject(conflict(once(isCompletion)))
 	require.NoError(t, bucket.Put(t.Context(), "key", strings.NewReader("a body")))
+	uploads := map[string]int{}
+	for _, r := range f.log() {
+		if isCompletion(r) {
+			uploads[r.URL.Query().Get("uploadId")]++
+		}
+	}
+	require.Len(t, uploads, 2, "the parts of the first upload can't be used again")
+	require.Equal(t, 1, f.count(isAbort))
 	require.Equal(t, "a body", read(t, bucket, "key"))
 
 	f.inject(conflict(isCompletion))
