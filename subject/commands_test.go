@@ -136,7 +136,7 @@ func TestARuntimeThatDoesNothingHasNoSession(t *testing.T) {
 	})
 	ctx := t.Context()
 	_, err := rt.Start(ctx, StartRequest{Store: "s"})
-	require.EqualError(t, err, "start: internal: the last line of stdout is to be the session ID, 32 lower-case hex digits and not all zero; it is empty")
+	require.EqualError(t, err, "start: crash: the last line of stdout is to be the session ID, 32 lower-case hex digits and not all zero; it is empty")
 	require.NoError(t, rt.Push(ctx, PushRequest{Store: "s", Session: session}))
 	_, err = rt.Run(ctx, RunRequest{Store: "s", Session: session, Once: true, Default: HandlerSpec{Command: []string{"x"}}})
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestARuntimeThatDoesNothingHasNoSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"entries":[]}`, string(text))
 	_, err = rt.Inspect(ctx, "s", session)
-	require.EqualError(t, err, "inspect: internal: stdout is to be one JSON object, the dump; it is empty")
+	require.EqualError(t, err, "inspect: crash: stdout is to be one JSON object, the dump; it is empty")
 }
 
 func TestAnswersThatMakeNoSenseAreQuoted(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAnswersThatMakeNoSenseAreQuoted(t *testing.T) {
 			default:
 				_, err = rt.Inspect(ctx, "", "")
 			}
-			if diff := cmp.Diff(error(&Error{test.op, Internal, test.want}), err); diff != "" {
+			if diff := cmp.Diff(error(&Error{test.op, Crash, test.want}), err); diff != "" {
 				t.Error("(-want +got)", diff)
 			}
 		})
@@ -277,7 +277,7 @@ func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {
 func TestAFloodIsBounded(t *testing.T) {
 	rt := made(t, map[string]Args{"log": shell("head -c 40000000 /dev/zero")})
 	_, err := rt.Log(t.Context(), "", "")
-	require.EqualError(t, err, "log: internal: sh -c 'head -c 40000000 /dev/zero': 40000000 bytes on stdout; no more than 33554432 are taken")
+	require.EqualError(t, err, "log: crash: sh -c 'head -c 40000000 /dev/zero': 40000000 bytes on stdout; no more than 33554432 are taken")
 }
 
 func TestNothingStartsAfterClose(t *testing.T) {
@@ -289,7 +289,7 @@ func TestNothingStartsAfterClose(t *testing.T) {
 
 func TestOnlyARuntimeWithCommandsIsDrivenByThem(t *testing.T) {
 	_, err := Commands(&File{Name: "a", Kind: KindRuntime, Driver: Args{"x"}}, "", "")
-	require.ErrorIs(t, err, ErrDriver)
+	require.EqualError(t, err, "subject a: it has a `driver`, and no commands")
 	_, err = Commands(&File{Name: "a", Kind: KindHandler}, "", "")
 	require.EqualError(t, err, "subject a: it is a handler, not a runtime")
 }

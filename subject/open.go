@@ -4,7 +4,6 @@ package subject
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,9 +15,6 @@ import (
 
 // versionTime is how long the version command may take.
 const versionTime = 10 * time.Second
-
-// ErrDriver is a subject file with a driver.
-var ErrDriver = errors.New("a runtime with a `driver` is not supported by this version yet: give its operations as `commands`")
 
 // ResolvedCommand is a command that can be started as it is: its placeholders
 // have their values, all but {port}, which a service gets when it starts.
@@ -51,6 +47,9 @@ type Opened struct {
 	KnownFailures string
 	// Dir is the folder of the subject file, Cache is its {cache}.
 	Dir, Cache string
+	// Drivers is how many processes of a runtime's driver may run at the same
+	// time; 0 means twice GOMAXPROCS. See Driver.
+	Drivers int
 
 	file *File
 	env  []string
@@ -77,9 +76,6 @@ func DefaultCache() (string, error) {
 func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(string)) (*Opened, error) {
 	if progress == nil {
 		progress = func(string) {}
-	}
-	if f.Driver != nil {
-		return nil, fmt.Errorf("subject %s: %w", f.Name, ErrDriver)
 	}
 	for _, path := range []*string{&dir, &cacheRoot} { // commands run elsewhere
 		absolute, err := filepath.Abs(*path)
@@ -129,8 +125,14 @@ func (o *Opened) Transports() []string {
 	return names
 }
 
-// Runtime is a runtime's operations; see Commands.
-func (o *Opened) Runtime() (Runtime, error) { return newCommands(o.file, o.Dir, o.Cache, o.env) }
+// Runtime is a runtime's operations, by its driver or its command templates; see
+// Driver and Commands. Nothing is started before the first operation.
+func (o *Opened) Runtime() (Runtime, error) {
+	if o.Kind == KindRuntime && o.file.Driver != nil {
+		return newDriver(o.command(o.file.Driver), o.Drivers), nil
+	}
+	return newCommands(o.file, o.Dir, o.Cache, o.env)
+}
 
 func (o *Opened) values() map[string]string {
 	return map[string]string{"cache": o.Cache, "dir": o.Dir}
@@ -159,6 +161,11 @@ func (o *Opened) resolve(t Transports) {
 func (o *Opened) check() error {
 	for _, name := range o.Transports() {
 		if err := startable(o.Handler[name], "transports."+name); err != nil {
+			return err
+		}
+	}
+	if o.file.Driver != nil {
+		if err := startable(o.command(o.file.Driver), "driver"); err != nil {
 			return err
 		}
 	}

@@ -85,8 +85,8 @@ func TestASubjectThatCantBeStartedIsOneClearError(t *testing.T) {
 		{"runtime without a program", func(file *File) {
 			*file = File{Name: "rt", Kind: KindRuntime, Commands: map[string]Args{"start": {"true"}, "log": {"./none", "{session}"}}}
 		}, "subject rt: `commands.log`: start \"./none\" in \"" + f.dir + "\": program not found: no such file; install it or fix the path"},
-		{"driver", func(file *File) { *file = File{Name: "rt", Kind: KindRuntime, Driver: Args{"x"}} },
-			"subject rt: a runtime with a `driver` is not supported by this version yet: give its operations as `commands`"},
+		{"driver without a program", func(file *File) { *file = File{Name: "rt", Kind: KindRuntime, Driver: Args{"{dir}/none"}} },
+			"subject rt: `driver`: start \"" + f.dir + "/none\" in \"" + f.dir + "\": program not found: no such file; install it or fix the path"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := handler()
