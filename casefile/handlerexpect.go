@@ -164,7 +164,8 @@ func (k *checker) outputs(at place, list []OutputMatch, told []fakeruntime.Instr
 			writes++
 		}
 	}
-	if len(list) > writes {
+	// The page's own program writes without being told to.
+	if len(list) > writes && !slices.Contains(k.c.Needs, "minimal-handler") {
 		at.fault("%d `outputs` are wanted, and the instructions write %d", len(list), writes)
 	}
 	for i, o := range list {

@@ -41,6 +41,9 @@ type Start struct {
 	Agent    string            `yaml:"agent,omitempty"`
 	Handler  string            `yaml:"handler,omitempty"`
 	Metadata map[string]string `yaml:"metadata,omitempty"`
+	// Namespaces is the memory namespaces that the case writes to, for runtimes that
+	// must be told beforehand (R15).
+	Namespaces []string `yaml:"namespaces,omitempty"`
 }
 
 // Push is an entry pushed from outside.

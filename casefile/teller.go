@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"pugmark.dev/conform/fakehandler"
 )
 
 // teller goes through the script of a story, line by line, without running it.
@@ -241,6 +243,13 @@ func (t *teller) scriptFile(f *file) {
 		for _, op := range turn {
 			if op.WaitFor != "" {
 				t.points = append(t.points, op.WaitFor)
+			}
+			if op.Emit == nil {
+				continue
+			}
+			if name, ok := fakehandler.FileOf(op.Emit.URI); ok {
+				t.file(place{f.doc, root}.item(i), name)
+				t.need(place{f.doc, root}.item(i), "uri", "fetching a `uri` is a feature of its own")
 			}
 		}
 	}

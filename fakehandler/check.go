@@ -111,6 +111,15 @@ func (e *Emit) check() error {
 	return err
 }
 
+// FileOf returns the name of the file that a uri stands for, written {file:NAME}.
+func FileOf(uri string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(uri, "{file:")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, "}")
+}
+
 func (f *Fetch) check() error {
 	set := 0
 	for _, is := range []bool{f.Entries, f.Name != "", f.Object != "", f.Memory != "", f.MemoryPath != ""} {

@@ -51,6 +51,7 @@ type Op struct {
 
 // Emit is one Output. Only the fields that are set are written.
 type Emit struct {
+	// URI is where the body is; {file:NAME} is a file of the story.
 	URI             string            `yaml:"uri,omitempty" json:"uri,omitempty"`
 	Body            *script.Body      `yaml:"body,omitempty" json:"body,omitempty"`
 	Data            *string           `yaml:"data,omitempty" json:"data,omitempty"` // raw text of the field

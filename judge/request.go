@@ -40,10 +40,13 @@ func checkRequest(want casefile.RequestMatch, m *moment, v *feed) outcome {
 	}
 	for _, name := range sortedKeys(want.Headers) {
 		wanted, got := m.expand(want.Headers[name]), header(e.HTTP.Header, name)
-		equal := wanted == got
+		equal := wanted == got && (wanted != "" || !hasHeader(e.HTTP.Header, name))
 		if strings.EqualFold(name, "Content-Type") && wanted != "" {
 			kind, _, err := mime.ParseMediaType(got)
 			equal = err == nil && kind == wanted
+		}
+		if got == "" && hasHeader(e.HTTP.Header, name) {
+			got = "there, and empty"
 		}
 		c.add(name, orAbsent(wanted), orAbsent(got), equal)
 	}
@@ -59,6 +62,16 @@ func checkRequest(want casefile.RequestMatch, m *moment, v *feed) outcome {
 		return failed(c.finding("the request of the invocation"))
 	}
 	return passed()
+}
+
+// hasHeader reports whether the field is there, empty or not.
+func hasHeader(h map[string][]string, name string) bool {
+	for key := range h {
+		if strings.EqualFold(key, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // compareLength compares the announced length of the request with what came.

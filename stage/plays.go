@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,32 +41,54 @@ func (l *lay) file(name string) string {
 // Script says what the scripted handler does from the next run on.
 func (w *World) Script(at At, file string, turns [][]fakehandler.Op) error {
 	w.note(at, "script", file)
-	w.script = &scripted{turns: w.expanded(turns)}
-	return nil
+	turns, err := w.expanded(turns)
+	w.script = &scripted{turns: turns}
+	return err
 }
 
 // Handler gives the runs that follow a handler with a name, and says what it does.
 // Every run begins with its first list.
 func (w *World) Handler(at At, name, file string, turns [][]fakehandler.Op) error {
 	w.note(at, "handler", name, file)
-	w.named[name] = &scripted{turns: w.expanded(turns)}
-	return nil
+	turns, err := w.expanded(turns)
+	w.named[name] = &scripted{turns: turns}
+	return err
 }
 
-// expanded puts the IDs of sessions in the places of their names.
-func (w *World) expanded(turns [][]fakehandler.Op) [][]fakehandler.Op {
+// expanded puts the IDs of sessions and the URIs of files in the places of their
+// names.
+func (w *World) expanded(turns [][]fakehandler.Op) ([][]fakehandler.Op, error) {
 	all := make([][]fakehandler.Op, len(turns))
 	for i, turn := range turns {
 		all[i] = slices.Clone(turn)
 		for k, op := range turn {
-			if op.Emit != nil && op.Emit.Session != "" {
-				emit := *op.Emit
-				emit.Session = w.expand(emit.Session)
-				all[i][k].Emit = &emit
+			if op.Emit == nil {
+				continue
 			}
+			emit := *op.Emit
+			emit.Session = w.expand(emit.Session)
+			if name, ok := fakehandler.FileOf(emit.URI); ok {
+				uri, err := w.file(name)
+				if err != nil {
+					return nil, err
+				}
+				emit.URI = uri
+			}
+			all[i][k].Emit = &emit
 		}
 	}
-	return all
+	return all, nil
+}
+
+// file writes a file of the story beside the store, and returns its URI.
+func (w *World) file(name string) (string, error) {
+	dir := filepath.Join(filepath.Dir(w.store), "files")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, filepath.Base(name))
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	return uri.String(), os.WriteFile(path, w.files[name], 0o666)
 }
 
 // lay makes the folder of a run.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -39,7 +40,7 @@ func InFolders(store string) (storage.Bucket, error) { return dirbucket.Open(sto
 
 // Features is what the reference claims in this process.
 func (*Reference) Features() []string {
-	return []string{"rpc", "http", "inspect", "log", "once", "until-idle", "agent", "metadata", "chosen-session", "tracestate", "named-handlers"}
+	return []string{"rpc", "http", "inspect", "log", "once", "until-idle", "agent", "metadata", "chosen-session", "tracestate", "named-handlers", "uri"}
 }
 
 // Start implements [subject.Runtime].
@@ -154,7 +155,11 @@ func (r *Reference) engine(store string) (*reference.Runtime, error) {
 		}
 		r.stores[store] = bucket
 	}
-	engine := &reference.Runtime{Store: &storage.Store{Bucket: bucket}}
+	engine := &reference.Runtime{
+		Store: &storage.Store{Bucket: bucket},
+		// What lies beside the store is the case's own.
+		Sources: reference.Folders{filepath.Dir(store)},
+	}
 	if r.Runtime != nil {
 		r.Runtime(engine)
 	}

@@ -99,6 +99,7 @@ func stageRuntime(ctx context.Context, job Job, e *result.Evidence) (err error) 
 	ctx, cancel := context.WithTimeout(ctx, wholeLimit(job))
 	defer w.close(cancel)
 	if job.Case.Story != nil {
+		w.files = job.Case.Story.Files
 		return job.Story(ctx, job.Case, w)
 	}
 	return playRuntime(ctx, job.Case.Runtime, w)

@@ -40,6 +40,8 @@ type World struct {
 	// script is what handlers play, named what those with a name do.
 	script *scripted
 	named  map[string]*scripted
+	// files is the story's own files, which Outputs may refer to.
+	files map[string][]byte
 	// lays is the folders of all runs; points is where scripts no longer wait.
 	lays   []*lay
 	points []string
@@ -79,6 +81,7 @@ func newWorld(job Job, dir string, e *result.Evidence) (*World, error) {
 func (w *World) Start(ctx context.Context, at At, name string, s casefile.Start) error {
 	request := subject.StartRequest{
 		Store: w.store, Session: w.expand(s.Chosen), Agent: s.Agent, Handler: s.Handler, Metadata: s.Metadata,
+		Namespaces: s.Namespaces,
 	}
 	return w.step(ctx, at, &act{verb: "start", args: []string{name}, do: func(ctx context.Context) (any, error) {
 		id, err := w.runtime.Ops.Start(ctx, request)
