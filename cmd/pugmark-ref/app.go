@@ -85,7 +85,7 @@ unless --session names another.`,
 	flags.StringVarP(&a.store, "store", "b", defaultStore, "store: a folder, or a file:// or s3:// URL")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
 	root.AddCommand(a.startCommand(), a.pushCommand(), a.runCommand(), a.logCommand(), a.inspectCommand(),
-		a.memoryCommand(), a.versionCommand(), statusTopic(), environmentTopic())
+		a.memoryCommand(), a.driverCommand(), a.versionCommand(), statusTopic(), environmentTopic())
 	return root
 }
 
