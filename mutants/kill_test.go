@@ -47,7 +47,7 @@ func TestWrongTwinsAreAccused(t *testing.T) {
 	o := options(t)
 	o.Cases = only(o.Cases, "handler/agreement/", "handler/framing/emits-no-bom", "runtime/framing/emits-no-bom")
 	o.Twins = []Twin{
-		{ID: "handler/marked", Handler: func() fakehandler.Agreement {
+		{ID: "handler/marked", Transports: []string{protocol.TransportHTTP}, Handler: func() fakehandler.Agreement {
 			return fakehandler.Agreement{Output: writes(layout{before: byteOrderMark, between: "\n", after: "\n"})}
 		}},
 		{ID: "runtime/marked", Runtime: wired(writesInputs{layout: layout{before: byteOrderMark, between: "\n", after: "\n"}})},

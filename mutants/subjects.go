@@ -56,5 +56,5 @@ func (k *killer) command(id string) *subject.ResolvedCommand {
 
 // handlerFeatures is what the handler of the agreement claims.
 func handlerFeatures() []string {
-	return []string{"instructions", "fork", "session", "write-remote", "memory", "load", "encode", "tracing"}
+	return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page"}
 }
