@@ -18,7 +18,7 @@ func Features(kind string) []string {
 	switch kind {
 	case KindHandler:
 		return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events",
-			"load", "encode", "tracing", "sdk-page", "concurrent"}
+			"load", "encode", "tracing", "sdk-page", "minimal-handler", "concurrent"}
 	case KindRuntime:
 		return []string{"rpc", "http", "named-handlers", "inspect", "log", "once", "until-idle", "agent",
 			"metadata", "chosen-session", "tracestate", "uri"}

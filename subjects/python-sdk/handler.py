@@ -51,7 +51,8 @@ def write(session, do, *_):
     value = base64.b64decode(do[kind]) if kind == "base64" else do[kind]
     fields = {k: v for k, v in arguments(do).items() if k not in TYPES}
     if not fields.get("fork") and not fields.get("session"):
-        return session.write(value, **{k: v for k, v in fields.items() if k not in ("fork", "session")})
+        call = session.write_json if kind == "json" and "schema_url" not in fields else session.write
+        return call(value, **{k: v for k, v in fields.items() if k not in ("fork", "session")})
     data = value if kind == "base64" else (value if kind == "text" else json.dumps(value)).encode()
     session.write(pugmark.LocalObject(pugmark.Output(data=data, **({"content_type": TYPES[kind]} | fields))))
 
@@ -76,10 +77,9 @@ def unsupported(session, op, field=None):
 
 OPS = {"observe": observe, "write": write, "load": load, "memory": memory}
 OPS |= {"write-remote": lambda session, do, *_: session.write_remote(**arguments(do))}
-OPS |= {"fail": lambda *_: 1 / 0}
 OPS |= {"pause": lambda session, do, *_: session.pause(do.get("reason", ""))}
 OPS |= {"sleep": lambda session, do, *_: session.sleep(do["seconds"], do.get("reason", ""))}
-OPS |= {"log": lambda session, do, *_: print(do["text"])}  # the SDK sends print to stderr
+OPS |= {"log": lambda session, do, *_: print(do["text"]), "fail": lambda *_: 1 / 0}  # the SDK's print is on stderr
 
 
 def handle(session):
