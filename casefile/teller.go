@@ -24,7 +24,7 @@ type teller struct {
 	// effort tells that a runtime that does nothing fails the story somewhere.
 	effort bool
 	any    bool
-	// background is the first command that goes on beside the story, nil after `wait`.
+	// background is the first command that goes on beside the story, nil after `join`.
 	background *place
 	// points is the points at which scripts wait.
 	points []string
@@ -42,7 +42,7 @@ func (t *teller) tell(script string, first int) {
 	}
 	t.close()
 	if t.background != nil {
-		t.background.fault("nothing waits for this command: add `wait`")
+		t.background.fault("nothing waits for this command: add `join`")
 	}
 	top := place{t.doc, &yaml.Node{Line: first, Column: 1}}
 	switch {
@@ -111,7 +111,7 @@ func (t *teller) command(line int, words []word) {
 		t.need(at(name), "inspect", "a session dump is a feature of its own")
 	case "child":
 		t.need(at(name), "log", "the fork record that names the child stands in the log")
-	case "wait":
+	case "join":
 		if t.background == nil {
 			at(name).fault("no command goes on beside the story")
 		}

@@ -45,7 +45,7 @@ type Verb struct {
 	// an expectation.
 	Either bool
 	// Background tells that an & at the end has the story go on meanwhile, until
-	// `wait`.
+	// `join`.
 	Background bool
 }
 
@@ -77,7 +77,7 @@ func Verbs() []Verb {
 		{Name: "run", Args: []Shape{SessionName, AroundFile}, Asserts: true, Failure: true, Either: true, Background: true},
 		{Name: "await", Args: []Shape{PointName, Count}},
 		{Name: "release", Args: []Shape{PointName}},
-		{Name: "wait"},
+		{Name: "join"},
 		{Name: "child", Args: []Shape{NewSession, SessionName, Count}, Asserts: true},
 		{Name: "log", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "inspect", Args: []Shape{SessionName}, Asserts: true, Failure: true},

@@ -12,10 +12,10 @@ import (
 	"pugmark.dev/conform/subject"
 )
 
-// Wait waits for the acts that go on beside the story, and records their outcomes in
+// Join waits for the acts that go on beside the story, and records their outcomes in
 // the order of their start.
-func (w *World) Wait(ctx context.Context, at At) error {
-	w.note(at, "wait")
+func (w *World) Join(ctx context.Context, at At) error {
+	w.note(at, "join")
 	return w.finish(ctx)
 }
 

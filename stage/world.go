@@ -50,7 +50,7 @@ type World struct {
 }
 
 // At is where a step stands in the case file, and whether the case wants it to
-// be refused, or admits both. Background lets it go on until [World.Wait].
+// be refused, or admits both. Background lets it go on until [World.Join].
 type At struct {
 	Line       int
 	WantError  bool

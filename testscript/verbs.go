@@ -25,7 +25,7 @@ type Verb struct {
 // Verbs is every command of a story, in the order in which the documents list
 // them. A `!` before a verb that can be refused says that it must be; a `?` before
 // a run admits both outcomes, and an expectation says more. An `&` at the end has
-// the story go on beside the command, until `wait`.
+// the story go on beside the command, until `join`.
 func Verbs() []Verb {
 	return []Verb{
 		{
@@ -64,10 +64,10 @@ func Verbs() []Verb {
 			},
 		},
 		{
-			Name: "wait",
+			Name: "join",
 			Doc:  "Waits for every command that was started with `&`.",
 			act: func(ctx context.Context, p *play, at stage.At, _ []string) error {
-				return p.world.Wait(ctx, at)
+				return p.world.Join(ctx, at)
 			},
 		},
 		{
