@@ -50,6 +50,10 @@ def act(request, word):
         answer(request, ok={"entries": told})
     elif word == "pid":
         answer(request, ok={"entries": [{"pid": os.getpid()}]})
+    elif word == "environment":
+        ours = {k: v for k, v in os.environ.items() if k.startswith("PUGMARK_")}
+        (pathlib.Path(request["store"]) / "environment").write_text(json.dumps(ours))
+        answer(request)
     elif word == "never":
         subprocess.Popen(["sleep", "60"])
         (pathlib.Path(request["store"]) / "never").touch()
