@@ -2,6 +2,7 @@ package fakeruntime
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -267,6 +268,6 @@ func isEnd(err error) bool {
 	if err == io.EOF {
 		return true
 	}
-	_, ok := err.(net.Error) // reset, or closed by us
-	return ok
+	var failed *net.OpError // reset, or closed by us
+	return errors.As(err, &failed)
 }

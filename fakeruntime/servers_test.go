@@ -330,8 +330,15 @@ func TestParallelRequestsAreAnsweredAndRecorded(t *testing.T) { // P7/reachable
 }
 
 func TestWhatIsNoHTTPIsRecorded(t *testing.T) {
+	for _, text := range []string{"what?\r\n\r\n", "GET /100%?a HTTP/1.1\r\nHost: h\r\n\r\n"} {
+		testNoHTTP(t, text)
+	}
+}
+
+func testNoHTTP(t *testing.T, text string) {
+	t.Helper()
 	w := serve(t, hello(script.Answer{}))
-	got := raw(t, w.roots().Objects, "what?\r\n\r\n")
+	got := raw(t, w.roots().Objects, text)
 	res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(got)), nil)
 	require.NoError(t, err)
 	require.Equal(t, 400, res.StatusCode)
