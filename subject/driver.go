@@ -7,8 +7,10 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +47,8 @@ const (
 // answer given twice or an exit between two requests, fails the next operation
 // with kind Crash, or Close. When ctx ends, the process is ended with all that it
 // has started, or, if other operations share it, as soon as these have their
-// answers; the error wraps the cause.
+// answers; the error wraps the cause. A run with an environment of its own has a
+// process of its own.
 func Driver(f *File, dir, cache string, processes int) (Runtime, error) {
 	switch {
 	case f.Kind != KindRuntime:
@@ -63,7 +66,7 @@ func newDriver(c ResolvedCommand, processes int) *driver {
 	if processes <= 0 {
 		processes = 2 * runtime.GOMAXPROCS(0)
 	}
-	return &driver{command: c, limit: processes, set: &process.Set{}}
+	return &driver{command: c, limit: processes, set: &process.Set{}, apart: map[*driver]bool{}}
 }
 
 // driver is a Runtime.
@@ -78,6 +81,8 @@ type driver struct {
 	usable []*driverProcess
 	// faults is what went wrong while nobody waited, until somebody is told.
 	faults []*fault
+	// apart is those that serve one run each.
+	apart  map[*driver]bool
 	closed bool
 }
 
@@ -119,7 +124,7 @@ func (d *driver) Push(ctx context.Context, r PushRequest) error {
 // Run implements Runtime.
 func (d *driver) Run(ctx context.Context, r RunRequest) (RunReply, error) {
 	if len(r.Environment) > 0 {
-		return RunReply{}, &Error{opRun, Unsupported, "a driver outlives a run, so that no run has an environment of its own"}
+		return d.runApart(ctx, r)
 	}
 	var ok runOK
 	err := d.do(ctx, &runCall{
@@ -140,6 +145,36 @@ func (d *driver) Run(ctx context.Context, r RunRequest) (RunReply, error) {
 		return RunReply{}, err
 	}
 	return RunReply{Version: ok.Version, State: ok.State}, nil
+}
+
+// runApart is a run in an environment of its own: it gets a driver of its own.
+func (d *driver) runApart(ctx context.Context, r RunRequest) (RunReply, error) {
+	c := d.command
+	c.Env = slices.Clone(c.Env)
+	for _, name := range slices.Sorted(maps.Keys(r.Environment)) {
+		c.Env = append(c.Env, name+"="+r.Environment[name])
+	}
+	r.Environment = nil
+	apart := newDriver(c, 1)
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return RunReply{}, fmt.Errorf("%s: %w", opRun, process.ErrEnded)
+	}
+	d.apart[apart] = true
+	d.mu.Unlock()
+	reply, err := apart.Run(ctx, r)
+	closing := apart.Close()
+	d.mu.Lock()
+	delete(d.apart, apart)
+	d.mu.Unlock()
+	switch {
+	case err != nil:
+		return RunReply{}, err
+	case closing != nil:
+		return RunReply{}, &Error{opRun, Crash, closing.Error()}
+	}
+	return reply, nil
 }
 
 func checkVersion(version *int64) error {
@@ -199,11 +234,14 @@ func (d *driver) Close() error {
 		return nil
 	}
 	d.closed = true
-	usable := d.usable
+	usable, apart := d.usable, slices.Collect(maps.Keys(d.apart))
 	d.usable = nil
 	d.mu.Unlock()
 
 	var quitting sync.WaitGroup
+	for _, other := range apart {
+		quitting.Go(func() { other.Close() }) // who runs on it is told
+	}
 	for _, p := range usable {
 		quitting.Go(p.quit)
 	}

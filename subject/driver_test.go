@@ -162,9 +162,6 @@ func TestWhatADriverDoesNotDoIsToldByKind(t *testing.T) {
 	var failed *Error
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, Unsupported, failed.Kind)
-	_, err = rt.Run(ctx, RunRequest{Environment: map[string]string{"A": "b"}})
-	require.ErrorAs(t, err, &failed)
-	require.Equal(t, Unsupported, failed.Kind)
 	again, err := rt.Log(ctx, "", "pid")
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(again), "none of them ends the driver")
@@ -294,16 +291,20 @@ func TestCloseAsksADriverToQuit(t *testing.T) {
 }
 
 func TestCloseEndsARunThatIsUnderWay(t *testing.T) {
-	rt, store := unclosed(t, 1), t.TempDir()
-	done := make(chan error, 1)
-	go func() {
-		_, err := rt.Run(t.Context(), RunRequest{Store: store, TraceParent: "never"})
-		done <- err
-	}()
-	awaitFile(t, store+"/never")
-	require.NoError(t, rt.Close())
-	require.ErrorIs(t, <-done, process.ErrEnded)
-	requireNoChildren(t)
+	for name, environment := range map[string]map[string]string{"usual": nil, "with a driver of its own": {"A": "b"}} {
+		t.Run(name, func(t *testing.T) {
+			rt, store := unclosed(t, 1), t.TempDir()
+			done := make(chan error, 1)
+			go func() {
+				_, err := rt.Run(t.Context(), RunRequest{Store: store, TraceParent: "never", Environment: environment})
+				done <- err
+			}()
+			awaitFile(t, store+"/never")
+			require.NoError(t, rt.Close())
+			require.ErrorIs(t, <-done, process.ErrEnded)
+			requireNoChildren(t)
+		})
+	}
 }
 
 func TestADriverThatDoesNotQuitIsEndedByForce(t *testing.T) {
@@ -324,6 +325,34 @@ func TestADriverThatCantBeStarted(t *testing.T) {
 	require.Equal(t, Crash, failed.Kind)
 	require.True(t, strings.HasPrefix(failed.Message, "the driver does not start: "), failed.Message)
 	require.NoError(t, rt.Close())
+}
+
+func TestARunWithAnEnvironmentHasADriverOfItsOwn(t *testing.T) {
+	rt, store := odd(t, 1), t.TempDir()
+	t.Setenv("PUGMARK_STRAY", "ours")
+	works(t, rt)
+	usual := rt.(*driver).usable[0]
+	seen := func(environment map[string]string) map[string]any {
+		_, err := rt.Run(t.Context(), RunRequest{Store: store, TraceParent: "environment", Environment: environment})
+		require.NoError(t, err)
+		text, err := os.ReadFile(store + "/environment")
+		require.NoError(t, err)
+		var got map[string]any
+		require.NoError(t, stdjson.Unmarshal(text, &got))
+		return got
+	}
+	want := map[string]any{"PUGMARK_SESSION_ID": "stale", "PUGMARK_X": "a=b"}
+	if diff := cmp.Diff(want, seen(map[string]string{"PUGMARK_SESSION_ID": "stale", "PUGMARK_X": "a=b"})); diff != "" {
+		t.Error("(-want +got)", diff)
+	}
+	require.Empty(t, seen(nil), "and the others know nothing of it")
+	require.Same(t, usual, rt.(*driver).usable[0])
+
+	_, err := rt.Run(t.Context(), RunRequest{Store: store, TraceParent: "twice", Environment: map[string]string{"A": "b"}})
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, Crash, failed.Kind)
+	works(t, rt)
 }
 
 func TestOnlyARuntimeWithADriverIsDrivenByIt(t *testing.T) {

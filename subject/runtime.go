@@ -52,7 +52,7 @@ type RunRequest struct {
 	// TraceParent and TraceState come in from outside.
 	TraceParent, TraceState string
 	// Environment is variables of the runtime's own process. A driver, which outlives
-	// a run, is given none: the request is Unsupported.
+	// a run, is started anew for a run that has any.
 	Environment map[string]string
 }
 
