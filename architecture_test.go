@@ -51,12 +51,15 @@ mutants              : protocol spec script transcript process storage storage/m
 subjects             :
 cmd/pugmark-ref      : protocol storage storage/membucket storage/dirbucket storage/s3bucket reference
 cmd/pugmark-conform  : *
+bench                : protocol storage storage/dirbucket reference
 `
 
 // modules is which packages may import a module that is more than a helper.
 var modules = map[string][]string{
 	"github.com/rogpeppe/go-internal/testscript": {"testscript"},
 	"github.com/spf13/cobra":                     {"cmd/pugmark-conform", "cmd/pugmark-ref"},
+	"go.opentelemetry.io/otel/trace":             {"reference", "cmd/pugmark-ref"},
+	"go.opentelemetry.io/otel/sdk/trace":         {"cmd/pugmark-ref"},
 }
 
 func TestImportsFollowTheLayers(t *testing.T) {

@@ -13,6 +13,12 @@ import (
 // nothing for the session. The error is [storage.ErrConflict] if something else
 // became that version meanwhile; then nothing took effect.
 func (r *Runtime) commit(ctx context.Context, v view, o *outputs) (wrote bool, err error) {
+	at := storage.Version{Session: v.manifest.Session, Version: v.version + 1}
+	head := storage.Head{
+		Version: at.Version, Type: storage.Normal, Invoked: at.Version,
+		Settled: v.version, // prepare saw to all that came before
+		Memory:  o.memory,
+	}
 	entries := o.entries
 	stop := o.pause
 	if stop == nil && o.forks > 0 && o.locals == 0 && o.writes == 0 { // P10/implicit-pause, reading R47
@@ -24,20 +30,12 @@ func (r *Runtime) commit(ctx context.Context, v view, o *outputs) (wrote bool, e
 			return false, err
 		}
 		entries = append(entries, control) // S8/control-last
+		head.Controlled = at.Version
 	}
 	if len(entries) == 0 { // P8.4/no-version, P16/no-output
 		return false, r.deliverMemory(ctx, o.memory)
 	}
-	at := storage.Version{Session: v.manifest.Session, Version: v.version + 1}
-	err = r.Store.Commit(ctx, at.Session, storage.Snapshot{
-		Head: storage.Head{
-			Version: at.Version, Type: storage.Normal,
-			Settled: v.version, // prepare saw to all that came before
-			Memory:  o.memory,
-		},
-		Entries: entries,
-	})
-	if err != nil {
+	if err := r.Store.Commit(ctx, at.Session, storage.Snapshot{Head: head, Entries: entries}); err != nil {
 		return false, err
 	}
 	left := leftover{at: at, memory: o.memory}

@@ -21,7 +21,7 @@ func (w *world) stop(session, body string) {
 	version, err := w.runtime.Store.Version(w.t.Context(), session)
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.runtime.Store.Commit(w.t.Context(), session, storage.Snapshot{
-		Head: storage.Head{Version: version + 1, Type: storage.Normal},
+		Head: storage.Head{Version: version + 1, Type: storage.Normal, Invoked: version + 1, Controlled: version + 1},
 		Entries: []storage.Entry{{
 			Digest: stored.Digest, Size: stored.Size, Data: stored.Data, ContentType: protocol.TypeControl,
 		}},

@@ -60,16 +60,15 @@ func (r *Runtime) prepare(ctx context.Context, session string) (view, error) {
 		return view{}, err
 	}
 	v := view{manifest: manifest, version: version}
-	var settled int64
-	if version > 0 {
-		head, err := r.Store.Head(ctx, session, version)
-		if err != nil {
-			return view{}, err
-		}
-		settled = head.Settled
+	if version == 0 {
+		return v, nil
 	}
-	for at := int64(1); at <= version; at++ {
-		left, err := r.look(ctx, &v, at, at > settled)
+	head, err := r.Store.Head(ctx, session, version)
+	if err != nil {
+		return view{}, err
+	}
+	for at := head.Settled + 1; at <= version; at++ {
+		left, err := r.leftover(ctx, storage.Version{Session: session, Version: at})
 		if err != nil {
 			return view{}, err
 		}
@@ -77,48 +76,35 @@ func (r *Runtime) prepare(ctx context.Context, session string) (view, error) {
 			return view{}, err
 		}
 	}
-	return v, nil
+	v.last = head.Base + head.Count
+	v.committed = head.Invoked > 0
+	v.resumed = head.Invoked > head.Controlled
+	return v, r.findStop(ctx, &v, head.Controlled)
 }
 
-// look takes one snapshot into the view. With collect, it returns the records in
-// it that must have been carried out before the next invocation.
-func (r *Runtime) look(ctx context.Context, v *view, version int64, collect bool) (leftover, error) {
-	at := storage.Version{Session: v.manifest.Session, Version: version}
-	left := leftover{at: at}
-	reader, err := r.Store.OpenSnapshot(ctx, at.Session, at.Version)
-	if err != nil {
-		return left, err
+// findStop takes the session's last control message, if any, into the view. It
+// stands in the given version.
+func (r *Runtime) findStop(ctx context.Context, v *view, version int64) error {
+	if version == 0 {
+		return nil
 	}
-	defer reader.Close()
-	// A child's first snapshot is normal too (reading R45), but no invocation's.
-	if reader.Type == storage.Normal && (v.manifest.Parent == nil || version > 1) {
-		v.committed, v.resumed = true, true
-	}
-	if collect {
-		left.memory = reader.Memory
-	}
-	for entry, err := range reader.Entries() {
+	for entry, err := range r.Store.Entries(ctx, v.manifest.Session, version) {
 		if err != nil {
-			return left, err
+			return err
 		}
-		v.last = entry.Sequence
-		switch {
-		case protocol.IsControl(entry.ContentType):
-			control, err := r.readControl(ctx, entry)
-			if err != nil {
-				return left, err
-			}
-			v.stop = nil
-			if control.Status == StatusStopped {
-				v.stop, v.stopSequence, v.resumed = &control, entry.Sequence, false
-			}
-		case collect && entry.Fork:
-			left.forks = append(left.forks, entry)
-		case collect && entry.TargetSession != "":
-			left.writes = append(left.writes, entry)
+		if !protocol.IsControl(entry.ContentType) {
+			continue
+		}
+		control, err := r.readControl(ctx, entry)
+		if err != nil {
+			return err
+		}
+		v.stop = nil
+		if control.Status == StatusStopped {
+			v.stop, v.stopSequence = &control, entry.Sequence
 		}
 	}
-	return left, nil
+	return nil
 }
 
 // waitOut waits until a sleep is over or something new has come (P10/sleep,
@@ -151,6 +137,30 @@ type leftover struct {
 	forks  []storage.Entry
 	writes []storage.Entry
 	memory []storage.MemoryWrite
+}
+
+// leftover reads the records of a snapshot that must have been carried out before
+// the next invocation.
+func (r *Runtime) leftover(ctx context.Context, at storage.Version) (leftover, error) {
+	left := leftover{at: at}
+	reader, err := r.Store.OpenSnapshot(ctx, at.Session, at.Version)
+	if err != nil {
+		return left, err
+	}
+	defer reader.Close()
+	left.memory = reader.Memory
+	for entry, err := range reader.Entries() {
+		if err != nil {
+			return left, err
+		}
+		switch {
+		case entry.Fork:
+			left.forks = append(left.forks, entry)
+		case entry.TargetSession != "":
+			left.writes = append(left.writes, entry)
+		}
+	}
+	return left, nil
 }
 
 // settle makes the children and delivers the writes that a snapshot records. All

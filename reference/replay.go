@@ -5,18 +5,15 @@ import (
 	"iter"
 
 	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/storage"
 )
 
 // inputs yields the input stream of an invocation (section 4.2): the memory
-// announcement, the log, the lifecycle event. It holds one entry at a time.
-func (r *Runtime) inputs(ctx context.Context, v view, s servers, index *objectIndex) iter.Seq2[protocol.Input, error] {
+// announcement, the log, which is parts, and the lifecycle event. It holds one entry
+// at a time.
+func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s servers, index *objectIndex) iter.Seq2[protocol.Input, error] {
 	return func(yield func(protocol.Input, error) bool) {
 		if !yield(protocol.Input{Event: protocol.EventMemory, URL: s.memory}, nil) { // P4.2/memory-first
-			return
-		}
-		parts, err := r.chain(ctx, v.manifest, v.version)
-		if err != nil {
-			yield(protocol.Input{}, err)
 			return
 		}
 		for entry, err := range r.entries(ctx, parts) {
@@ -27,7 +24,7 @@ func (r *Runtime) inputs(ctx context.Context, v view, s servers, index *objectIn
 			if !entry.replayed() {
 				continue
 			}
-			index.add(entry.Entry) // before the handler knows its URL
+			index.replayed(entry.Entry)
 			if !yield(v.input(entry, s), nil) {
 				return
 			}

@@ -88,12 +88,16 @@ func (h objectHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	digest := strings.TrimPrefix(req.URL.EscapedPath(), "/")
-	object, found := h.index.lookup(digest)
-	if !found {
-		http.NotFound(w, req)
-		return
+	object, found, err := h.index.lookup(digest)
+	switch {
+	case err != nil:
+		h.runtime.logger().Error("looking for a body", "digest", digest, "error", err)
+		http.Error(w, "the store can't be read", http.StatusInternalServerError)
+	case !found:
+		http.NotFound(w, req) // P7/unknown-404
+	default:
+		h.runtime.serveBody(w, req, object)
 	}
-	h.runtime.serveBody(w, req, object)
 }
 
 // memoryPath is the path that memory is served under, as section 8.1 shows it.

@@ -3,6 +3,7 @@ package reference
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -146,7 +147,11 @@ func (r *Runtime) invoke(ctx context.Context, v view, options RunOptions) (*outp
 	if err != nil {
 		return nil, &RequestError{err}
 	}
-	index := newObjectIndex()
+	parts, err := r.chain(ctx, v.manifest, v.version)
+	if err != nil {
+		return nil, err
+	}
+	index := newObjectIndex(func() iter.Seq2[located, error] { return r.entries(ctx, parts) })
 	servers, err := r.startServers(ctx, v.manifest.Session, index)
 	if err != nil {
 		return nil, err
@@ -160,7 +165,7 @@ func (r *Runtime) invoke(ctx context.Context, v view, options RunOptions) (*outp
 			Agent: v.manifest.Agent, Session: v.manifest.Session, Snapshot: v.version, Metadata: v.manifest.Metadata,
 		},
 		Trace:  r.traceContext(ctx, v.manifest.Session, options.Trace),
-		Inputs: r.inputs(ctx, v, servers, index),
+		Inputs: r.inputs(ctx, v, parts, servers, index),
 		Output: o.take,
 	})
 	var failure *InvocationError

@@ -71,6 +71,11 @@ type Head struct {
 	// Settled is a version of this session up to which every recorded fork,
 	// cross-session write and memory write is known to be carried out.
 	Settled int64 `json:"settled,omitzero"`
+	// Invoked is the latest version, up to this one, that an invocation committed;
+	// Controlled is the latest that has a control message. They spare whoever asks
+	// for them a look at the whole log.
+	Invoked    int64 `json:"invoked,omitzero"`
+	Controlled int64 `json:"controlled,omitzero"`
 	// Source is the snapshot that a delivery came from, else nil.
 	Source *Version `json:"source,omitzero"`
 	// Memory are memory writes that were committed together with the entries

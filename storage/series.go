@@ -46,6 +46,8 @@ func (s series) commit(ctx context.Context, snapshot Snapshot) error {
 		}
 		snapshot.Base = before.Base + before.Count
 		snapshot.Settled = max(snapshot.Settled, before.Settled)
+		snapshot.Invoked = max(snapshot.Invoked, before.Invoked)
+		snapshot.Controlled = max(snapshot.Controlled, before.Controlled)
 	}
 	snapshot.Commit = s.store.token()
 	snapshot.Count = int64(len(snapshot.Entries))
@@ -161,14 +163,16 @@ func decodeHead(decoder *jsontext.Decoder, head *Head) error {
 		return err
 	}
 	fields := map[string]any{
-		"version": &head.Version,
-		"type":    &head.Type,
-		"commit":  &head.Commit,
-		"base":    &head.Base,
-		"count":   &head.Count,
-		"settled": &head.Settled,
-		"source":  &head.Source,
-		"memory":  &head.Memory,
+		"version":    &head.Version,
+		"type":       &head.Type,
+		"commit":     &head.Commit,
+		"base":       &head.Base,
+		"count":      &head.Count,
+		"settled":    &head.Settled,
+		"invoked":    &head.Invoked,
+		"controlled": &head.Controlled,
+		"source":     &head.Source,
+		"memory":     &head.Memory,
 	}
 	for {
 		name, err := decoder.ReadToken()

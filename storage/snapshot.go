@@ -49,7 +49,7 @@ func (s *Store) Entries(ctx context.Context, session string, version int64) iter
 // Commit stores a snapshot as snapshot.Version, which must be the one after the
 // current. The error is [ErrConflict] if another commit took that version
 // (S3/optimistic-commit). Sequence numbers, Base, Count and Commit are assigned
-// here; Settled never falls.
+// here; Settled, Invoked and Controlled never fall.
 func (s *Store) Commit(ctx context.Context, session string, snapshot Snapshot) error {
 	if err := CheckSession(session); err != nil {
 		return err

@@ -190,16 +190,20 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-func TestSettledNeverFalls(t *testing.T) {
+func TestWhatIsKnownOfEarlierVersionsNeverFalls(t *testing.T) {
 	store := newStore(t, alpha)
-	for version, settled := range []int64{0, 1, 0} {
+	for version, known := range []int64{0, 1, 0} {
 		require.NoError(t, store.Commit(t.Context(), alpha, storage.Snapshot{
-			Head: storage.Head{Version: int64(version) + 1, Settled: settled},
+			Head: storage.Head{Version: int64(version) + 1, Settled: known, Invoked: 2 * known, Controlled: 2 * known},
 		}))
 	}
-	head, err := store.Head(t.Context(), alpha, 3)
+	_, err := store.Append(t.Context(), alpha, storage.Queueing, named("pushed"))
+	require.NoError(t, err)
+	head, err := store.Head(t.Context(), alpha, 4)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, head.Settled)
+	require.EqualValues(t, 2, head.Invoked)
+	require.EqualValues(t, 2, head.Controlled)
 }
 
 func TestConcurrentAppendsAllLand(t *testing.T) {
