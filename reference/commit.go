@@ -21,7 +21,8 @@ func (r *Runtime) commit(ctx context.Context, v view, o *outputs) (wrote bool, e
 	}
 	entries := o.entries
 	stop := o.pause
-	if stop == nil && o.forks > 0 && o.locals == 0 && o.writes == 0 { // P10/implicit-pause, reading R47
+	// P10/implicit-pause, P12/no-implicit-pause, reading R47.
+	if stop == nil && o.forks > 0 && o.locals == 0 && o.writes == 0 {
 		stop = &pause{}
 	}
 	if stop != nil {
@@ -32,7 +33,7 @@ func (r *Runtime) commit(ctx context.Context, v view, o *outputs) (wrote bool, e
 		entries = append(entries, control) // S8/control-last
 		head.Controlled = at.Version
 	}
-	if len(entries) == 0 { // P8.4/no-version, P16/no-output
+	if len(entries) == 0 { // P8.4/no-version, P16/no-output, S3/no-output-no-snapshot
 		return false, r.deliverMemory(ctx, o.memory)
 	}
 	if err := r.Store.Commit(ctx, at.Session, storage.Snapshot{Head: head, Entries: entries}); err != nil {
@@ -52,7 +53,8 @@ func (r *Runtime) commit(ctx context.Context, v view, o *outputs) (wrote bool, e
 }
 
 // deliverMemory commits memory writes that no snapshot records, because there was
-// nothing else.
+// nothing else. The store serialises them (P8.4/serialised), and the last one to a
+// name is what readers get (P8.4/replaces).
 func (r *Runtime) deliverMemory(ctx context.Context, writes []storage.MemoryWrite) error {
 	byNamespace := make(map[string][]storage.Entry)
 	var order []string

@@ -57,7 +57,8 @@ func (r *Runtime) readControl(ctx context.Context, entry storage.Entry) (Control
 }
 
 // controlEntry stores the control message of a pause (P10/control-at-commit): a
-// sleep starts again at the commit time plus its clamped duration.
+// sleep starts again at the commit time plus its clamped duration (P10/clamp). No
+// other content type is used (P17/closed-content-types).
 func (r *Runtime) controlEntry(ctx context.Context, p pause) (storage.Entry, error) {
 	control := Control{Status: StatusStopped, Reason: strings.ToValidUTF8(p.reason, "\uFFFD")}
 	if p.sleep {

@@ -98,10 +98,10 @@ func newRequest(target *url.URL, body *storage.Spool, invocation Invocation) (*h
 	request.Close = true
 	request.Header.Set("Content-Type", "application/json") // P2.2/content-type-json
 	request.Header.Set("User-Agent", "pugmark-reference")
-	if err := invocation.Identity.SetHeader(request.Header); err != nil { // P2.2/metadata-header
+	if err := invocation.Identity.SetHeader(request.Header); err != nil { // P2.2/metadata-header, P2.2/metadata-header-omitted
 		return nil, err
 	}
-	invocation.Trace.SetHeader(request.Header)
+	invocation.Trace.SetHeader(request.Header) // P14/traceparent, P14/tracestate
 	return request, nil
 }
 

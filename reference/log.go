@@ -20,16 +20,16 @@ type located struct {
 }
 
 // replayed reports whether handlers are fed the entry: not a control message
-// (P4.2/no-control), not the record of a fork, of whichever session (P4.2/
-// no-pending-forks, P11.2/sibling-forks, reading R39), and not the record of a
+// (P4.2/no-control), not the record of a fork, of whichever session
+// (P4.2/no-pending-forks, P11.1/not-replayed, P11.2/sibling-forks, reading R39), and not the record of a
 // write to another session (reading R23).
 func (l located) replayed() bool {
 	return !protocol.IsControl(l.ContentType) && !l.Fork && l.TargetSession == ""
 }
 
 // chain returns the parts that a session's log consists of, oldest first: the
-// ancestors up to where each branched off, then the session up to version
-// (P4.2/log-order).
+// ancestors up to where each branched off (P11.2/parent-visible), then the session up
+// to version (P4.2/log-order).
 func (r *Runtime) chain(ctx context.Context, manifest storage.Manifest, version int64) ([]storage.Version, error) {
 	parts := []storage.Version{{Session: manifest.Session, Version: version}}
 	seen := map[string]bool{manifest.Session: true}

@@ -90,8 +90,8 @@ func memoryObject(namespace string, entry storage.Entry) MemoryObject {
 }
 
 // splitMemoryKey takes a key apart. The longest mounted namespace that is a prefix
-// of a key (P8.2/longest-prefix) leaves an object name without a slash (P8.2/
-// object-name) only if it reaches to the key's last slash; so the namespace up to
+// of a key (P8.2/longest-prefix) leaves an object name without a slash
+// (P8.2/object-name) only if it reaches to the key's last slash; so the namespace up to
 // there is the only one that can have the object, whichever others are mounted.
 func splitMemoryKey(key string) (namespace, name string, err error) {
 	last := strings.LastIndexByte(key, '/')

@@ -47,7 +47,9 @@ type pause struct {
 	duration time.Duration
 }
 
-// take handles one Output. What is wrong with the Output is an [*InvocationError];
+// take handles one Output, of whichever kind and in whichever order (P5.2/any-order,
+// P12/continues). The route is chosen by package protocol (P5.3/routing); a write to
+// the own session is a local entry (P12/self). What is wrong with the Output is an [*InvocationError];
 // another error is the runtime's own trouble.
 func (o *outputs) take(record protocol.Record[protocol.Output]) error {
 	out := record.Value
@@ -66,7 +68,7 @@ func (o *outputs) take(record protocol.Record[protocol.Output]) error {
 		SchemaURL: out.SchemaURL, Name: out.Name, Metadata: out.Metadata,
 	}
 	switch route.Kind {
-	case protocol.RouteMemory:
+	case protocol.RouteMemory: // P8.4/routed
 		return o.takeMemory(record, route, entry)
 	case protocol.RouteFork:
 		return o.takeFork(record, route, entry)
@@ -196,7 +198,8 @@ func (o *outputs) takeWrite(record protocol.Record[protocol.Output], route proto
 	return nil
 }
 
-// store stores the body of an Output and makes entry its descriptor.
+// store stores the body of an Output like any other (P8.4/deduplicated) and makes
+// entry its descriptor.
 func (o *outputs) store(record protocol.Record[protocol.Output], entry *storage.Entry) error {
 	body, err := o.body(record)
 	if err != nil {

@@ -33,7 +33,10 @@ func (v view) paused() bool { return v.stop != nil && v.stopSequence == v.last }
 // asleep reports whether a paused session has a time to start again.
 func (v view) asleep() bool { return v.paused() && !v.stop.StartAt.IsZero() }
 
-// lifecycle is the event that ends the input stream (section 6, readings R1, R41).
+// lifecycle is the event that ends the input stream: P6/wake, P6/none, P6/fork (which
+// is P11.2/first-invocation; the later ones are like any session's,
+// P11.2/later-invocations) and P6/start, and none but these (P17/closed-events, readings R1,
+// R41).
 func (v view) lifecycle() string {
 	switch {
 	case v.stop != nil && !v.resumed:
@@ -49,7 +52,8 @@ func (v view) lifecycle() string {
 
 // prepare carries out what earlier invocations of a session left to be done, and
 // then looks at its log. The order matters: a run makes pending forks and delivers
-// pending writes before it asks whether the session is paused (reading R38).
+// pending writes before it asks whether the session is paused (reading R38), and
+// before the handler gets anything (P11.1/before-inputs).
 func (r *Runtime) prepare(ctx context.Context, session string) (view, error) {
 	manifest, err := r.loadSession(ctx, session)
 	if err != nil {
@@ -165,7 +169,7 @@ func (r *Runtime) leftover(ctx context.Context, at storage.Version) (leftover, e
 
 // settle makes the children and delivers the writes that a snapshot records. All
 // of it may have been done before, in part or whole, by us or by a concurrent
-// runtime (P11.1/crash-recovery).
+// runtime (P11.1/crash-recovery, S5/crash-points).
 func (r *Runtime) settle(ctx context.Context, parent storage.Manifest, left leftover) error {
 	for _, fork := range left.forks {
 		if err := r.makeChild(ctx, parent, left.at, fork); err != nil {
@@ -220,7 +224,8 @@ func (r *Runtime) deliverTo(ctx context.Context, target string, source storage.V
 	return err
 }
 
-// makeChild is the second phase of a fork (section 11.1).
+// makeChild is the second phase of a fork (section 11.1): its manifest
+// (P11.1/child-manifest, S5/fork-metadata), then its first snapshot.
 func (r *Runtime) makeChild(ctx context.Context, parent storage.Manifest, at storage.Version, fork storage.Entry) error {
 	child, created, err := r.Store.CreateSession(ctx, storage.Manifest{
 		Session: fork.TargetSession, Agent: parent.Agent, Handler: parent.Handler, // P15/inherited

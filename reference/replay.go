@@ -13,10 +13,10 @@ import (
 // at a time.
 func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s servers, index *objectIndex) iter.Seq2[protocol.Input, error] {
 	return func(yield func(protocol.Input, error) bool) {
-		if !yield(protocol.Input{Event: protocol.EventMemory, URL: s.memory}, nil) { // P4.2/memory-first
+		if !yield(protocol.Input{Event: protocol.EventMemory, URL: s.memory}, nil) { // P4.2/memory-first, P4.2/memory-once
 			return
 		}
-		for entry, err := range r.entries(ctx, parts) {
+		for entry, err := range r.entries(ctx, parts) { // P4.2/log-order, P4.2/one-per-object
 			if err != nil {
 				yield(protocol.Input{}, err)
 				return
@@ -29,7 +29,8 @@ func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s
 				return
 			}
 		}
-		yield(protocol.Input{Event: v.lifecycle()}, nil) // P4.2/lifecycle-last, P4.2/lifecycle-bare
+		// P4.2/lifecycle-last, P4.2/lifecycle-once, P4.2/lifecycle-bare
+		yield(protocol.Input{Event: v.lifecycle()}, nil)
 	}
 }
 
@@ -45,7 +46,7 @@ func (v view) input(entry located, s servers) protocol.Input {
 		Name:            entry.Name,
 		Metadata:        entry.Metadata,
 	}
-	if entry.Inline() { // P7.1/inline-limit, held by the store
+	if entry.Inline() { // P7.1/inline-limit, held by the store; P7.1/identical, since it stored both
 		input.Data = entry.Data
 	}
 	if v.isNew(entry) {
@@ -54,8 +55,8 @@ func (v view) input(entry located, s servers) protocol.Input {
 	return input
 }
 
-// isNew is the rule of section 4.3: after a stop, what follows it (P4.3/
-// push-after-stop); else what the latest snapshot added (P4.3/push-latest, readings
+// isNew is the rule of section 4.3: after a stop, what follows it
+// (P4.3/push-after-stop); else what the latest snapshot added (P4.3/push-latest, readings
 // R5 and R43).
 func (v view) isNew(entry located) bool {
 	if entry.In.Session != v.manifest.Session {

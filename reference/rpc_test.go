@@ -21,6 +21,9 @@ import (
 // envServe makes the test binary an RPC handler with a behaviour.
 const envServe = "REFERENCE_TEST_SERVE"
 
+// envRecord names the file that the behaviour "record" writes request bodies to.
+const envRecord = "REFERENCE_TEST_RECORD"
+
 func TestMain(m *testing.M) {
 	if behaviour := os.Getenv(envServe); behaviour != "" {
 		if err := serveDescriptor3(behaviour); err != nil {
@@ -48,6 +51,9 @@ func serveDescriptor3(behaviour string) error {
 		body, _ := io.ReadAll(req.Body)
 		fmt.Println("not a record: standard output is free here")
 		switch behaviour {
+		case "record":
+			_ = os.WriteFile(os.Getenv(envRecord), body, 0o666)
+			return
 		case "die":
 			fmt.Fprintln(os.Stderr, "dying in a request")
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

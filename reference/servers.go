@@ -25,7 +25,8 @@ type servers struct {
 	close  func()
 }
 
-// startServers serves the objects of index and all memory until close is called.
+// startServers serves the objects of index and all memory until close is called. The
+// ports are new ones each time (P7/urls-change).
 func (r *Runtime) startServers(ctx context.Context, session string, index *objectIndex) (servers, error) {
 	objects := decorated(r.ObjectServer, r.tracedReads(spanObject, session, objectHandler{runtime: r, index: index}))
 	objectRoot, closeObjects, err := r.serve(ctx, objects)
@@ -100,11 +101,12 @@ func (h objectHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// memoryPath is the path that memory is served under, as section 8.1 shows it.
+// memoryPath is the path that memory is served under, as section 8.1 shows it
+// (P17/closed-urls).
 const memoryPath = "/memories/"
 
 // memoryHandler serves memory objects as they are at the time of the request
-// (reading R52).
+// (P8.3/read, reading R52).
 type memoryHandler struct{ runtime *Runtime }
 
 func (h memoryHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -190,7 +192,7 @@ func (r *Runtime) serveBody(w http.ResponseWriter, req *http.Request, object ser
 	}
 }
 
-// objectURL is where an entry's body is served (P7/object-url).
+// objectURL is where an entry's body is served (P7/object-url, P17/closed-urls).
 func (s servers) objectURL(entry storage.Entry) string {
 	return s.objects + protocol.ObjectPath(entry.Digest)
 }

@@ -17,7 +17,8 @@ import (
 const DefaultGrace = 500 * time.Millisecond
 
 // Subprocess runs a command for each invocation (section 2.1): Inputs on its
-// standard input, Outputs from its standard output, completion by exit status 0.
+// standard input, Outputs from its standard output (P2.1/stdio), completion by exit
+// status 0.
 type Subprocess struct {
 	// Command is the program and its arguments.
 	Command []string
@@ -124,7 +125,7 @@ func (s Subprocess) start(ctx context.Context, environ []string) (*child, error)
 	return c, nil
 }
 
-// feed writes the inputs and closes the stream. That the handler does not read it
+// feed writes the inputs and closes the stream (P16/closes-input). That the handler does not read it
 // is no error (P16/early-exit). When the inputs themselves fail, the handler is
 // killed, since it could take what it got for the whole.
 func (c *child) feed(wire Wire, invocation Invocation) error {
@@ -212,7 +213,8 @@ func newPipes(count int) ([]pipe, error) {
 
 // childEnviron is what a handler's process gets (section 13): what it inherits,
 // without anything that could be taken for this invocation's, then this
-// invocation's own, and no proxy between it and the two servers.
+// invocation's own (P13/identity-variables, P14/traceparent), and no proxy between it
+// and the two servers.
 func childEnviron(inherited []string, invocation Invocation) ([]string, error) {
 	if inherited == nil {
 		inherited = os.Environ()

@@ -102,8 +102,8 @@ func endSpan(span trace.Span, err error) {
 }
 
 // traceContext makes the context that a handler is given. Its trace ID is the
-// session's ID, whatever came in and whoever makes our spans (P14.1/
-// session-trace-id); its span is ours if we have one, so that the handler's spans
+// session's ID, whatever came in and whoever makes our spans
+// (P14.1/session-trace-id); its span is ours if we have one, so that the handler's spans
 // stand below it. Without a tracer it asks for sampling, since the handler may have
 // one.
 func (r *Runtime) traceContext(ctx context.Context, session string, incoming protocol.TraceContext) protocol.TraceContext {

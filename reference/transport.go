@@ -13,7 +13,7 @@ import (
 // Transport carries an invocation to a handler and its Outputs back (section 2).
 type Transport interface {
 	// Invoke returns nil if the handler completed the invocation. What the
-	// handler did wrong is an [*InvocationError]; what the runtime could not do,
+	// handler did wrong is an [*InvocationError] (P16/failure); what the runtime could not do,
 	// such as reading its own store, is another error. When ctx ends, so does the
 	// handler, and the error is ctx's.
 	Invoke(ctx context.Context, invocation Invocation) error
@@ -48,7 +48,7 @@ type Invocation struct {
 	Output func(protocol.Record[protocol.Output]) error
 }
 
-// Wire is the format of section 3, which all transports share.
+// Wire is the format of section 3, which all transports share (P2/same-format).
 type Wire interface {
 	// WriteInputs writes the input stream.
 	WriteInputs(w io.Writer, inputs iter.Seq2[protocol.Input, error]) error
@@ -63,7 +63,10 @@ type JSONWire struct{}
 // inputBuffer is how many bytes of the input stream are gathered before a write.
 const inputBuffer = 64 << 10
 
-// WriteInputs implements [Wire]: one record a line (P3/trailing-lf).
+// WriteInputs implements [Wire]: one record a line (P3/trailing-lf). Package protocol
+// writes each as one whole object (P3/single-object, P3/never-split) of the fields of
+// version 1 that are not empty (P3.2/omit-empty, P17/closed-fields), with base64 of
+// the standard alphabet in one piece (P3.1/standard-alphabet, P3.1/no-line-breaks).
 func (JSONWire) WriteInputs(w io.Writer, inputs iter.Seq2[protocol.Input, error]) error {
 	buffered := bufio.NewWriterSize(w, inputBuffer)
 	encoder := protocol.NewEncoder(buffered)
@@ -78,8 +81,11 @@ func (JSONWire) WriteInputs(w io.Writer, inputs iter.Seq2[protocol.Input, error]
 	return buffered.Flush()
 }
 
-// ReadOutputs implements [Wire]. What is no record fails the whole stream
-// (P3/refuses-garbage, reading R16).
+// ReadOutputs implements [Wire]. Package protocol takes any white space between
+// records and within (P3/any-whitespace), passes over unknown fields (P3/unknown-fields),
+// and reads absent ones as empty (P3.2/missing-is-zero, P3/no-op-record) and base64
+// with and without padding (P3.1/accept-unpadded). What is no record fails the whole
+// stream (P3/refuses-garbage, reading R16).
 func (JSONWire) ReadOutputs(r io.Reader, output func(protocol.Record[protocol.Output]) error) error {
 	decoder := protocol.NewOutputDecoder(r)
 	for {

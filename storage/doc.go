@@ -11,7 +11,8 @@
 //	sessions/<session>/snapshots/<version, 20 digits>.json
 //	memories/<namespace>/<version, 20 digits>.json
 //
-// Nothing is ever changed or deleted: what a visible snapshot refers to stays.
+// Nothing is ever changed or deleted (S1/immutable-body, S3/append-only): what a
+// visible snapshot refers to stays.
 //
 // The package must not know the wire, handlers or servers. Start reading at
 // [Bucket], then [Store].

@@ -40,7 +40,7 @@ type Entry struct {
 func (e Entry) Inline() bool { return int64(len(e.Data)) == e.Size }
 
 // InlineLimit is the largest body in bytes that a snapshot file repeats
-// (section 7.1).
+// (section 7.1, S1/inline-limit).
 const InlineLimit = 1024
 
 // SnapshotType says who committed a snapshot (S3/types).

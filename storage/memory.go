@@ -33,8 +33,8 @@ func (s *Store) WriteMemory(ctx context.Context, namespace string, source *Versi
 	return nil
 }
 
-// MemoryEntry returns the latest entry of a name in a namespace
-// (S7/memory-latest), or [ErrNotExist].
+// MemoryEntry returns the latest entry of a name in a namespace, whoever wrote it
+// (S7/memory-latest, S7/memory-shared), or [ErrNotExist].
 func (s *Store) MemoryEntry(ctx context.Context, namespace, name string) (Entry, error) {
 	if err := CheckMemoryName(namespace, name); err != nil {
 		return Entry{}, err

@@ -69,9 +69,9 @@ func (s *Store) Append(ctx context.Context, session string, kind SnapshotType, e
 }
 
 // Deliver writes entries of the snapshot source to session as one provisional
-// snapshot, unless a snapshot of it after the given version has that source
-// already (S6/idempotent, reading R14); written tells which. It stamps the
-// source on the entries and takes their target off. The session must exist.
+// snapshot (P12/provisional), unless a snapshot of it after the given version has that source
+// already (P12/idempotent, S6/idempotent, reading R14); written tells which. It stamps
+// the source on the entries (P12/source, S6/source-pair) and takes their target off. The session must exist.
 func (s *Store) Deliver(ctx context.Context, session string, source Version, after int64, entries []Entry) (written bool, err error) {
 	if _, err := s.Manifest(ctx, session); err != nil {
 		return false, err
