@@ -76,7 +76,50 @@ func operations() map[string]operation {
 		_, err := runtime.Push(ctx, parentID, reference.Object{Name: "pushed", Body: strings.NewReader("body")})
 		return err
 	}
+	start := func(ctx context.Context, runtime *reference.Runtime) error {
+		_, err := runtime.StartSession(ctx, storage.Manifest{Session: childID, Agent: "agent"})
+		return err
+	}
+	put := func(ctx context.Context, runtime *reference.Runtime) error {
+		return runtime.WriteMemory(ctx, "ns/k", reference.Object{Body: strings.NewReader("remember")})
+	}
 	return map[string]operation{
+		"start": {
+			do:    start,
+			again: func(w *world, _ bool) { require.NoError(w.t, start(w.t.Context(), w.runtime)) },
+			after: func(t *testing.T, w *world) {
+				manifest, err := w.runtime.Store.Manifest(t.Context(), childID)
+				require.NoError(t, err)
+				require.Equal(t, storage.Manifest{Session: childID, Agent: "agent"}, manifest)
+				require.Empty(t, w.log(childID))
+			},
+		},
+		"memory put": {
+			do:    put,
+			again: func(w *world, _ bool) { require.NoError(w.t, put(w.t.Context(), w.runtime)) },
+			after: func(t *testing.T, w *world) { requireMemory(t, w, "ns", "k", 8) },
+		},
+		"sleep": {
+			do: runOnce(text("answer", "x"), sleep("1s")),
+			again: func(w *world, _ bool) {
+				// A second run would sleep, wake the handler and add nothing.
+				rerun(text("answer", "x"), sleep("1s"))(w, true)
+			},
+			after: func(t *testing.T, w *world) {
+				lines := w.log(parentID)
+				require.Len(t, lines, 2)
+				require.Equal(t, "1 1.1 normal answer=x", lines[0])
+				require.Contains(t, lines[1], `1 1.2 normal stopped "" 2025-01-02T`)
+			},
+		},
+		"only writes to another session": {
+			do:    runOnce(text("answer", "x"), write, second),
+			again: rerun(text("answer", "x"), write, second),
+			after: func(t *testing.T, w *world) {
+				wantLines(t, "other", []string{"3 1.1 provisional note=hi from:1@1", "3 1.2 provisional note2=ho from:1@1"}, w.log(otherID))
+				require.Len(t, w.log(parentID), 3)
+			},
+		},
 		"push": {
 			do: push,
 			// A push that answered with an error may have landed; who looks first
@@ -172,6 +215,25 @@ func requireMemory(t *testing.T, w *world, namespace, name string, size int64) {
 	require.Equal(t, size, entry.Size)
 }
 
+// kinds says what keys are of.
+func kinds(keys []string) []string {
+	var words []string
+	for _, key := range keys {
+		parts := strings.Split(key, "/")
+		switch {
+		case parts[0] == "objects":
+			words = append(words, "body")
+		case parts[0] == "memories":
+			words = append(words, "memory "+parts[1])
+		case parts[2] == "manifest.json":
+			words = append(words, "manifest of "+parts[1][:1])
+		default:
+			words = append(words, "snapshot of "+parts[1][:1])
+		}
+	}
+	return words
+}
+
 // P11.1/crash-recovery, S5/crash-points, F31, F32: each operation is broken at each
 // of its writes in each way, and then done again.
 func TestEveryWriteMayFail(t *testing.T) {
@@ -193,7 +255,7 @@ func TestEveryWriteMayFail(t *testing.T) {
 			op.after(t, w)
 			writes := counter.Writes()
 			require.NotEmpty(t, writes)
-			t.Logf("%d writes", len(writes))
+			t.Logf("%s: %d writes, each broken in %d ways: %s", name, len(writes), len(buckettest.Faults()), strings.Join(kinds(writes), ", "))
 			for at := range writes {
 				for _, fault := range buckettest.Faults() {
 					t.Run(fmt.Sprintf("%s at write %d", fault, at+1), func(t *testing.T) {

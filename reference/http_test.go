@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,16 +167,58 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// deadAddress is an address that stays taken and refuses connections (F22).
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	require.NoError(t, syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	address, err := syscall.Getsockname(socket)
+	require.NoError(t, err)
+	return fmt.Sprintf("127.0.0.1:%d", address.(*syscall.SockaddrInet4).Port)
+}
+
 func TestHandlerThatIsNotThere(t *testing.T) {
 	w := newWorld(t, parentID)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	for _, url := range []string{"http://localhost:" + port, "ftp://x/", "nonsense", "http://"} {
+	dead := deadAddress(t)
+	for url, reason := range map[string]reference.Reason{
+		"http://" + dead: reference.ReasonConnection,
+		"ftp://x/":       reference.ReasonStart, "nonsense": reference.ReasonStart, "http://": reference.ReasonStart,
+	} {
 		var failure *reference.InvocationError
 		require.ErrorAs(t, runAt(t, w, url), &failure, url)
+		require.Equal(t, reason, failure.Reason, url)
+	}
+	require.ErrorContains(t, runAt(t, w, "http://"+dead), dead)
+}
+
+// F20: a name stands for several addresses, and the handler listens on one of them.
+func TestHandlerListensOnOneAddressOfAName(t *testing.T) {
+	names := map[string]string{"::1": "localhost", "127.0.0.1": "localhost"}
+	for address, name := range names {
+		listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+		if err != nil {
+			require.Equal(t, "::1", address, "this machine has no loopback: %v", err)
+			continue // it has no IPv6
+		}
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		require.NoError(t, server.Listener.Close())
+		server.Listener = listener
+		server.Start()
+		defer server.Close()
+		_, port, err := net.SplitHostPort(listener.Addr().String())
+		require.NoError(t, err)
+		resolved, err := net.DefaultResolver.LookupHost(t.Context(), name)
+		require.NoError(t, err)
+		err = runAt(t, newWorld(t, parentID), "http://"+name+":"+port)
+		if slices.Contains(resolved, address) {
+			require.NoError(t, err)
+			continue
+		}
+		for _, tried := range resolved {
+			require.ErrorContains(t, err, net.JoinHostPort(tried, port))
+		}
 	}
 }
 

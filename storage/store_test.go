@@ -2,7 +2,9 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -188,6 +190,53 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// F29: the answer to a commit is lost and the look at what became of it is refused.
+// Nobody knows then; the error says so, and what may be visible is left as it is.
+func TestCommitThatNobodyKnowsOf(t *testing.T) {
+	store := newStore(t, alpha)
+	inner := store.Bucket
+	body, err := store.PutBody(t.Context(), strings.NewReader(strings.Repeat("x", 2000)))
+	require.NoError(t, err)
+	snapshot := storage.Snapshot{
+		Head:    storage.Head{Version: 1, Type: storage.Normal},
+		Entries: []storage.Entry{{Name: "a", Digest: body.Digest, Size: body.Size}},
+	}
+	store.Bucket = &forgetful{Bucket: inner}
+	err = store.Commit(t.Context(), alpha, snapshot)
+	require.ErrorIs(t, err, errForgotten)
+	require.ErrorContains(t, err, "may or may not be stored")
+	require.NotErrorIs(t, err, storage.ErrConflict)
+
+	later := &storage.Store{Bucket: inner}
+	require.Equal(t, []string{"1.1 a"}, lines(t, later, alpha))
+	object, err := later.OpenBody(t.Context(), body.Digest)
+	require.NoError(t, err)
+	require.EqualValues(t, 2000, object.Size)
+	require.NoError(t, object.Close())
+	require.ErrorIs(t, later.Commit(t.Context(), alpha, snapshot), storage.ErrConflict, "what was stored counts")
+}
+
+var errForgotten = errors.New("no answer")
+
+// forgetful loses the answer to a put, and refuses the next get.
+type forgetful struct {
+	storage.Bucket
+	lost bool
+}
+
+func (f *forgetful) Put(ctx context.Context, key string, body io.ReadSeeker) error {
+	f.lost = true
+	return errors.Join(errForgotten, f.Bucket.Put(ctx, key, body))
+}
+
+func (f *forgetful) Get(ctx context.Context, key string) (*storage.Object, error) {
+	if f.lost {
+		f.lost = false
+		return nil, errForgotten
+	}
+	return f.Bucket.Get(ctx, key)
 }
 
 func TestWhatIsKnownOfEarlierVersionsNeverFalls(t *testing.T) {

@@ -1,7 +1,12 @@
 package dirbucket_test
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +55,89 @@ func TestLeftoversAreNotListed(t *testing.T) {
 		keys = append(keys, key)
 	}
 	require.Equal(t, []string{"a/b"}, keys)
+}
+
+// envHalf makes the test binary write the first half of an object to a folder and
+// hang there.
+const envHalf = "DIRBUCKET_TEST_HALF"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(envHalf); folder != "" {
+		bucket, err := dirbucket.Open(folder)
+		if err == nil {
+			err = bucket.Put(context.Background(), snapshotTwo, &stalling{Reader: strings.NewReader(strings.Repeat("x", halfSize))})
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	snapshotOne = "sessions/s/snapshots/1.json"
+	snapshotTwo = "sessions/s/snapshots/2.json"
+	// halfSize is more than is gathered before a write.
+	halfSize = 100_000
+)
+
+// stalling says on standard output when it is at its end, and never ends.
+type stalling struct{ *strings.Reader }
+
+func (s *stalling) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil {
+		fmt.Println("half")
+		select {}
+	}
+	return n, nil
+}
+
+// WriteTo hides that of the embedded reader, which would end.
+func (s *stalling) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{s})
+}
+
+// F30: a process is killed after half of the bytes of version 2.
+func TestProcessKilledInTheMiddleOfAPut(t *testing.T) {
+	folder := t.TempDir()
+	bucket := open(t, folder)
+	require.NoError(t, bucket.Put(t.Context(), snapshotOne, strings.NewReader("one")))
+	writer := exec.CommandContext(t.Context(), os.Args[0])
+	writer.Env = append(os.Environ(), envHalf+"="+folder)
+	output, err := writer.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, writer.Start())
+	line, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "half\n", line)
+	listed := func() (keys []string) {
+		for key, err := range bucket.List(t.Context(), "") {
+			require.NoError(t, err)
+			keys = append(keys, key)
+		}
+		return keys
+	}
+	requireOne := func() {
+		_, err := bucket.Stat(t.Context(), snapshotTwo)
+		require.ErrorIs(t, err, storage.ErrNotExist)
+		require.Equal(t, []string{snapshotOne}, listed())
+	}
+	requireOne()
+	require.NoError(t, writer.Process.Kill()) // SIGKILL
+	require.Error(t, writer.Wait())
+	requireOne()
+	leftovers, err := filepath.Glob(filepath.Join(folder, "sessions", "s", "snapshots", ".tmp-*"))
+	require.NoError(t, err)
+	require.Len(t, leftovers, 1)
+	half, err := os.ReadFile(leftovers[0])
+	require.NoError(t, err)
+	require.Len(t, half, halfSize, "the process had written when it was killed")
+
+	require.NoError(t, bucket.Put(t.Context(), snapshotTwo, strings.NewReader("two")))
+	size, err := bucket.Stat(t.Context(), snapshotTwo)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, size)
+	require.ElementsMatch(t, []string{snapshotOne, snapshotTwo}, listed())
 }
 
 func TestPutLeavesNoTemporaryFile(t *testing.T) {
