@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pugmark.dev/conform/report"
+	"pugmark.dev/conform/result"
+)
+
+// endTime is what an interrupted program may take to end: two seconds between
+// SIGTERM and SIGKILL, and the rest for a machine with too much to do.
+const endTime = 10 * time.Second
+
+// interruptible is the program, started, whose subject has said that it is there.
+type interruptible struct {
+	*exec.Cmd
+	dir  string
+	text strings.Builder
+}
+
+// startInterruptible starts the program with a subject of testdata/subjects that
+// says through the named pipe READY that it hangs.
+func startInterruptible(t *testing.T, conduct string, args ...string) *interruptible {
+	t.Helper()
+	p := &interruptible{dir: laidOut(t)}
+	ready := filepath.Join(p.dir, "ready")
+	require.NoError(t, unix.Mkfifo(ready, 0o600))
+	pipe, err := os.OpenFile(ready, os.O_RDWR, 0) // our own end keeps it open
+	require.NoError(t, err)
+	defer pipe.Close()
+	require.NoError(t, os.Mkdir(filepath.Join(p.dir, "tmp"), 0o700))
+
+	p.Cmd = exec.Command("pugmark-conform", append([]string{"run", "--evidence", filepath.Join(p.dir, "evidence")}, args...)...)
+	for i, a := range p.Args {
+		p.Args[i] = strings.ReplaceAll(a, "DIR", p.dir)
+	}
+	p.Env = append(os.Environ(), "CONDUCT="+conduct, "READY="+ready, "TMPDIR="+filepath.Join(p.dir, "tmp"))
+	p.Stdout, p.Stderr = &p.text, &p.text
+	require.NoError(t, p.Start())
+	t.Cleanup(func() { p.Process.Kill() })
+	require.NoError(t, pipe.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = bufio.NewReader(pipe).ReadString('\n')
+	require.NoError(t, err, "the subject must say that it hangs")
+	return p
+}
+
+// interrupt sends the signal, and returns the exit status and how long the end took.
+func (p *interruptible) interrupt(t *testing.T, signal os.Signal) (int, time.Duration) {
+	t.Helper()
+	sent := time.Now()
+	require.NoError(t, p.Process.Signal(signal))
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the program does not end")
+	}
+	return p.ProcessState.ExitCode(), time.Since(sent)
+}
+
+// TestAnInterruptedRunLeavesAReportAndNoProcess (F15, F40): the subject hangs in the
+// second of three cases, ignores SIGTERM, and the signal comes then.
+func TestAnInterruptedRunLeavesAReportAndNoProcess(t *testing.T) {
+	for _, test := range []struct {
+		name, kind, conduct, file string
+		signal                    os.Signal
+		first                     result.Verdict
+	}{
+		{"a handler, by SIGINT", "handler", "never-exits", "handler.yaml", os.Interrupt, result.Pass},
+		{"a handler, by SIGTERM", "handler", "never-exits", "handler.yaml", syscall.SIGTERM, result.Pass},
+		{"a handler, by SIGHUP", "handler", "never-exits", "handler.yaml", syscall.SIGHUP, result.Pass},
+		{"an RPC process, by SIGINT", "handler", "hangs", "rpc-handler.yaml", os.Interrupt, result.Pass},
+		{"a runtime, by SIGINT", "runtime", "run-never-ends", "runtime.yaml", os.Interrupt, result.Fail},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := startInterruptible(t, test.conduct, "--subject", "DIR/"+test.file, "--cases", "testdata/cases",
+				"--parallel", "1", "--time-scale", "100", "--output", "json=DIR/report.json", test.kind+"/bad/*")
+			status, took := p.interrupt(t, test.signal)
+			remaining := left(t, p.dir)
+			t.Logf("ended after %v with status %d, %d processes left", took.Round(time.Millisecond), status, remaining)
+
+			f, err := os.Open(filepath.Join(p.dir, "report.json"))
+			require.NoError(t, err, "the report is written in every event:\n%s", p.text.String())
+			defer f.Close()
+			run, err := report.ReadJSON(f)
+			require.NoError(t, err)
+			if status != report.ExitStatus(run) || test.first == result.Pass && status != statusIncomplete || status == statusConformant {
+				t.Errorf("exit status %d, the report says %s", status, run.Verdict)
+			}
+			if took > endTime {
+				t.Errorf("it took %v", took)
+			}
+			if remaining != 0 {
+				t.Errorf("%d processes are left", remaining)
+			}
+			for id, want := range map[string]result.Verdict{"a-before": test.first, "b-bad": result.NotRun, "c-after": result.NotRun} {
+				if c := only(t, run, test.kind+"/bad/"+id); c.Verdict != want {
+					t.Errorf("%s ended in %s (%s), want %s", id, c.Verdict, c.Reason, want)
+				}
+			}
+			if !strings.Contains(p.text.String(), "the run was interrupted") {
+				t.Errorf("the text does not say it:\n%s", p.text.String())
+			}
+			scratch, err := os.ReadDir(filepath.Join(p.dir, "tmp"))
+			require.NoError(t, err)
+			if len(scratch) > 0 {
+				t.Errorf("%s is left in the temporary folder", scratch[0].Name())
+			}
+		})
+	}
+}
+
+func TestAnInterruptedSetUpLeavesNoProcess(t *testing.T) {
+	p := startInterruptible(t, "never-exits", "--subject", "DIR/endless-setup.yaml", "--cases", "testdata/cases")
+	status, took := p.interrupt(t, os.Interrupt)
+	if status != statusError {
+		t.Errorf("exit status %d, want %d", status, statusError)
+	}
+	if took > endTime {
+		t.Errorf("it took %v", took)
+	}
+	if n := left(t, p.dir); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+	if !strings.Contains(p.text.String(), "set up endless-setup: line 1 of 1 of `setup`") {
+		t.Errorf("the text does not say what was interrupted:\n%s", p.text.String())
+	}
+}

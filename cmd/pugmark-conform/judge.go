@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/coverage"
+	"pugmark.dev/conform/judge"
+	"pugmark.dev/conform/report"
+	"pugmark.dev/conform/result"
+)
+
+func (a *app) judgeCommand() *cobra.Command {
+	var dir string
+	var outputs []string
+	c := &cobra.Command{
+		Use: "judge RUN", Short: "Judge a stored run again, without the subject",
+		Long: `judge reads the evidence of a run and judges it again, without the subject. RUN
+is the evidence folder of the run, or a folder of it. What the run says of cases
+that left no evidence, since they were not played, stays as it is.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.judgeAgain(args[0], dir, outputs)
+		},
+	}
+	casesFlag(c, &dir)
+	outputFlag(c, &outputs)
+	return c
+}
+
+func (a *app) judgeAgain(root, dir string, words []string) error {
+	started := time.Now()
+	outputs, err := parseOutputs(words)
+	if err != nil {
+		return err
+	}
+	s, err := a.loadSuite(dir)
+	if err != nil {
+		return err
+	}
+	done, err := storedRun(root)
+	if err != nil {
+		return err
+	}
+	if err := rejudge(done, root, s); err != nil {
+		return err
+	}
+	done.Suite = result.Suite{Version: version(), Cases: s.digest}
+	done.Command = a.command()
+	done.DurationMS = time.Since(started).Milliseconds()
+	coverage.Complete(done, s.registry, s.cases)
+	return a.conclude(done, s, a.terminal(outputs), outputs)
+}
+
+// storedRun is the run that an evidence folder is of. A folder without the report
+// of its run, such as one case's, or that of a run that was killed, is a selection
+// of which nothing else is known.
+func storedRun(root string) (*result.Run, error) {
+	f, err := os.Open(filepath.Join(root, storedReport))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &result.Run{
+			Schema: result.SchemaV1, Selection: result.Selection{Patterns: []string{"judge " + root}, Shard: "1/1"},
+			Started: time.Now().UTC().Format(time.RFC3339), Complete: true,
+		}, nil
+	case err != nil:
+		return nil, err
+	}
+	defer f.Close()
+	done, err := report.ReadJSON(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return done, nil
+}
+
+// rejudge puts into the run what is judged of the evidence below root.
+func rejudge(done *result.Run, root string, s *suite) error {
+	folders, err := result.FindEvidence(root)
+	if err != nil && len(done.Cases) == 0 {
+		return err
+	}
+	whole := len(done.Cases) > 0
+	unseen := map[string]bool{}
+	for _, c := range done.Cases {
+		if c.Evidence != "" {
+			unseen[c.Evidence] = true
+		}
+	}
+	j := judge.New(s.registry)
+	for _, folder := range folders {
+		e, err := result.ReadEvidence(filepath.Join(root, filepath.FromSlash(folder)))
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(s.cases, func(c *casefile.Case) bool { return c.ID == e.Case })
+		if i < 0 {
+			return fmt.Errorf("%s is evidence of %s, which is no case of these", folder, e.Case)
+		}
+		delete(unseen, folder)
+		out := j.Judge(s.cases[i], e)
+		out.Evidence = folder
+		if k := slices.IndexFunc(done.Cases, func(c result.Case) bool { return c.ID == e.Case && c.Transport == e.Transport }); k >= 0 {
+			out.Rerun, out.DurationMS = done.Cases[k].Rerun, done.Cases[k].DurationMS
+			done.Cases[k] = out
+			continue
+		}
+		if whole {
+			continue // the premise of other cases, which was not itself chosen
+		}
+		done.Cases = append(done.Cases, out)
+		about := &done.Subject
+		about.Name = e.Subject
+		about.Kinds, about.Transports = add(about.Kinds, e.Kind), add(about.Transports, e.Transport)
+		for _, f := range e.Features {
+			about.Features = add(about.Features, f)
+		}
+	}
+	for _, c := range done.Cases {
+		if unseen[c.Evidence] {
+			return fmt.Errorf("the run has evidence of %s over %s, and %s does not hold it any more", c.ID, c.Transport, root)
+		}
+	}
+	return nil
+}
+
+// add is words with word in it, sorted, each once.
+func add(words []string, word string) []string {
+	if i, found := slices.BinarySearch(words, word); !found {
+		return slices.Insert(words, i, word)
+	}
+	return words
+}

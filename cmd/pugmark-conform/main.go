@@ -1,0 +1,164 @@
+// Command pugmark-conform puts handlers and runtimes of the pugmark handler
+// protocol to the test and reports what it found.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pugmark.dev/conform/fakehandler"
+	"pugmark.dev/conform/mutants"
+	"pugmark.dev/conform/process"
+)
+
+// The hidden verbs that make this program the handler of a case. They are
+// dispatched before anything else starts up: the harness starts them hundreds of
+// times in a run.
+const (
+	scriptedVerb = "scripted-handler"
+	conformVerb  = "conform-handler"
+	mutantVerb   = "mutant-handler"
+)
+
+// The exit statuses.
+const (
+	statusConformant    = 0 // or as expected by the known-failures file
+	statusNotConformant = 1
+	statusError         = 2 // of usage or of the harness, or nothing was selected
+	statusIncomplete    = 3 // something that had to be tested could not be
+)
+
+func main() {
+	if status, ok := hidden(os.Args); ok {
+		os.Exit(status)
+	}
+	os.Exit(start())
+}
+
+// hidden plays a hidden verb, if the arguments have one.
+func hidden(args []string) (status int, ok bool) {
+	if len(args) > 1 {
+		switch args[1] {
+		case scriptedVerb:
+			return fakehandler.Main(args[2:]), true
+		case conformVerb:
+			return fakehandler.ConformMain(args[2:]), true
+		case mutantVerb:
+			if len(args) > 2 {
+				return mutants.Main(args[2], args[3:]), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// endGrace is how long a program that has to end has between SIGTERM and SIGKILL.
+const endGrace = 2 * time.Second
+
+// start runs the program with what the operating system gives it, and leaves no
+// process behind, whatever way it ends (F15).
+func start() int {
+	ctx, stop := interrupted()
+	defer stop()
+	// Without this, what a subject leaves behind is found later, not never.
+	_ = process.Adopt()
+	programs := &process.Set{}
+	defer programs.EndAll(endGrace)
+	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Programs: programs})
+}
+
+// interrupted returns a context that ends with the first signal that asks the
+// program to end. Further ones change nothing: what was started is being ended, and
+// the report of what ran is written. Signals that whoever started the program wants
+// ignored, as nohup does, stay ignored.
+func interrupted() (context.Context, func()) {
+	var asked []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			asked = append(asked, s)
+		}
+	}
+	if len(asked) == 0 { // to Notify, no signals are all signals
+		return context.WithCancel(context.Background())
+	}
+	return signal.NotifyContext(context.Background(), asked...)
+}
+
+// Streams is what a verb reads and writes, and the set that it starts programs in.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Programs *process.Set
+}
+
+// Run runs one verb and returns the exit status. Tests call it in process.
+func Run(ctx context.Context, args []string, s Streams) int {
+	app := &app{Streams: s, args: args}
+	root := app.root()
+	if args == nil {
+		args = []string{} // nil would be os.Args to cobra
+	}
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	err := root.ExecuteContext(ctx)
+	var status statusCode
+	switch {
+	case err == nil:
+		return statusConformant
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintln(s.Err, "pugmark-conform:", err)
+	return statusError
+}
+
+// statusCode ends a verb that has said all there is to say with a status.
+type statusCode int
+
+func (s statusCode) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// app is one call of the program.
+type app struct {
+	Streams
+	args []string
+}
+
+// command is the command line, for the report.
+func (a *app) command() []string { return append([]string{"pugmark-conform"}, a.args...) }
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pugmark-conform",
+		Short: "Conformance harness of the pugmark handler protocol",
+		Long: `pugmark-conform runs case files against a handler, an SDK or a runtime of the
+pugmark handler protocol, and reports which requirements hold.
+
+Exit status: 0 conformant, 1 not conformant, 2 usage or harness error or nothing
+selected, 3 incomplete: something that had to be tested could not be.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.RunE = func(*cobra.Command, []string) error {
+		root.SetOut(a.Err)
+		return errors.Join(root.Help(), statusCode(statusError)) // a job that lost its arguments has not passed
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		a.runCommand(), a.listCommand(), a.showCommand(), a.explainCommand(), a.lintCommand(),
+		a.coverageCommand(), a.mutantsCommand(), a.judgeCommand(), a.newCaseCommand(), a.versionCommand(),
+	)
+	return root
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/coverage"
+	"pugmark.dev/conform/result"
+	"pugmark.dev/conform/runner"
+	"pugmark.dev/conform/stage"
+)
+
+// runFlags is what run was asked for.
+type runFlags struct {
+	subject, cases, evidence string
+	choice                   runner.Choice
+	outputs                  []string
+	parallel                 int
+	seed                     int64
+	timeScale                float64
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [CASE...]",
+		Short: "Run cases against a subject and report",
+		Long: `run plays cases to a subject and reports which requirements hold. Without
+arguments it plays every case to the reference.
+
+CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
+		RunE: func(c *cobra.Command, patterns []string) error {
+			f.choice.Patterns = patterns
+			return a.run(c.Context(), f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.subject, "subject", referenceName, "`NAME` of a subject that is shipped, or path of a subject file")
+	casesFlag(c, &f.cases)
+	flags.StringSliceVar(&f.choice.Transports, "transport", nil, "only on this `TRANSPORT`: subprocess, rpc or http; repeats (default all that the subject offers)")
+	flags.StringSliceVar(&f.choice.Requirements, "requirement", nil, "only cases that cover this `REQUIREMENT` (a glob); repeats (default all)")
+	flags.StringSliceVar(&f.choice.Levels, "level", nil, "only cases that cover a requirement of this `LEVEL`: MUST, SHOULD, MAY or DESC; repeats (default all)")
+	flags.StringSliceVar(&f.choice.WithoutReadings, "without-readings", nil, "leave out cases that rest on these `READINGS`; without a value, on any (default none)")
+	flags.Lookup("without-readings").NoOptDefVal = "*"
+	outputFlag(c, &f.outputs)
+	flags.StringVar(&f.evidence, "evidence", "", "`FOLDER` for evidence, emptied of an earlier run's (default evidence/SUBJECT)")
+	flags.IntVar(&f.parallel, "parallel", 0, "`N` cases at the same time; 0 is twice the number of processors (default 0)")
+	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs are made from (default 0)")
+	flags.Float64Var(&f.timeScale, "time-scale", 1, "`FACTOR` on every time limit, for slow machines")
+	return c
+}
+
+func (a *app) run(ctx context.Context, f runFlags) (err error) {
+	started := time.Now()
+	outputs, err := f.check()
+	if err != nil {
+		return err
+	}
+	s, err := a.loadSuite(f.cases)
+	if err != nil {
+		return err
+	}
+	under, err := a.openSubject(ctx, f.subject)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := under.Close(); closing != nil {
+			err = harnessError(err, closing)
+		}
+	}()
+	chosen, err := runner.Choose(s.cases, f.choice, s.registry, under.Subject)
+	if err != nil {
+		return err
+	}
+	fake, err := scriptedHandler()
+	if err != nil {
+		return err
+	}
+	if f.evidence == "" {
+		f.evidence = filepath.Join("evidence", under.Subject.Name)
+	}
+	if err := freshFolder(f.evidence); err != nil {
+		return err
+	}
+	terminal := a.terminal(outputs)
+	results, err := runner.Run(ctx, runner.Options{
+		Registry: s.registry, Cases: chosen, All: s.cases, Subject: under.Subject, Transports: f.choice.Transports,
+		Fake: fake, Programs: a.Programs, Parallel: f.parallel, Seed: f.seed, TimeScale: f.timeScale,
+		Evidence: f.evidence, Rerun: f.rerun, Watch: terminal,
+	})
+	terminal.End()
+	if err != nil {
+		return err
+	}
+	done := &result.Run{
+		Schema: result.SchemaV1, Subject: under.Subject.Describe(),
+		Selection: result.Selection{All: f.choice.IsAll(), Patterns: f.choice.Words(), Shard: "1/1"},
+		Suite:     result.Suite{Version: version(), Cases: s.digest},
+		Platform:  runtime.GOOS + "/" + runtime.GOARCH, Command: a.command(), Seed: f.seed,
+		Started: started.UTC().Format(time.RFC3339), DurationMS: time.Since(started).Milliseconds(),
+		Cases: results, Complete: true,
+	}
+	coverage.Complete(done, s.registry, s.cases)
+	return a.conclude(done, s, terminal, append(outputs, output{"json", filepath.Join(f.evidence, storedReport)}))
+}
+
+// check holds the flags against what they can be, before anything is done.
+func (f runFlags) check() ([]output, error) {
+	switch {
+	case !(f.timeScale > 0) || math.IsInf(f.timeScale, 0):
+		return nil, fmt.Errorf("--time-scale %g: a factor over 0 is wanted", f.timeScale)
+	case f.parallel < 0:
+		return nil, fmt.Errorf("--parallel %d: a number of cases is wanted, or 0", f.parallel)
+	}
+	return parseOutputs(f.outputs)
+}
+
+// rerun is the command that runs one case again.
+func (f runFlags) rerun(c *casefile.Case, transport string) string {
+	words := []string{"pugmark-conform", "run"}
+	if f.subject != referenceName {
+		words = append(words, "--subject", f.subject)
+	}
+	if f.cases != "" {
+		words = append(words, "--cases", f.cases)
+	}
+	if f.timeScale != 1 {
+		words = append(words, "--time-scale", fmt.Sprint(f.timeScale))
+	}
+	if f.seed != 0 {
+		words = append(words, "--seed", fmt.Sprint(f.seed))
+	}
+	words = append(words, "--transport", transport, c.ID)
+	for i, w := range words {
+		words[i] = shellQuoted(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellQuoted is a word as a shell takes it for one.
+func shellQuoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// scriptedHandler is this program in its hidden role.
+func scriptedHandler() (stage.Fake, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return stage.Fake{}, fmt.Errorf("finding this program, which is the scripted handler too: %w", err)
+	}
+	return stage.Fake{Command: []string{self, scriptedVerb}}, nil
+}

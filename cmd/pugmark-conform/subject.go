@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/runner"
+	"pugmark.dev/conform/stage"
+	"pugmark.dev/conform/subject"
+	"pugmark.dev/conform/subjects"
+)
+
+// referenceName is the built-in subject: the reference runtime, and the scripted
+// handler's program following the agreement with handler subjects.
+const referenceName = "reference"
+
+// opened is a subject that is ready to be put to the test.
+type opened struct {
+	runner.Subject
+	close func() error
+}
+
+// Close ends what the subject keeps running.
+func (o opened) Close() error {
+	if o.close == nil {
+		return nil
+	}
+	return o.close()
+}
+
+// openSubject finds, sets up and resolves a subject. What goes wrong here is an
+// error of the harness or of the subject file, never a verdict.
+func (a *app) openSubject(ctx context.Context, name string) (opened, error) {
+	if name == referenceName {
+		s, err := reference()
+		return opened{Subject: s}, err
+	}
+	cache, err := subject.DefaultCache()
+	if err != nil {
+		return opened{}, err
+	}
+	file, dir, err := subject.Find(name, subjects.Files(), cache)
+	if err != nil {
+		var unknown *subject.UnknownError
+		if errors.As(err, &unknown) {
+			unknown.Known = append([]string{referenceName}, unknown.Known...)
+		}
+		return opened{}, err
+	}
+	ready, err := subject.Open(ctx, file, dir, cache, func(line string) { fmt.Fprintln(a.Err, line) })
+	if err != nil {
+		return opened{}, err
+	}
+	o := opened{Subject: runner.Subject{Name: ready.Name, Version: ready.Version}}
+	if ready.Kind == subject.KindRuntime {
+		ops, err := ready.Runtime()
+		if err != nil {
+			return opened{}, err
+		}
+		o.Runtime = &runner.RuntimeSide{RuntimeSubject: stage.RuntimeSubject{Name: ready.Name, Ops: ops}, Features: ready.Features}
+		o.close = ops.Close
+		return o, nil
+	}
+	o.Handler = &runner.HandlerSide{HandlerSubject: stage.HandlerSubject{Name: ready.Name}, Features: ready.Features}
+	if service, ok := ready.Handler[protocol.TransportHTTP]; ok && len(service.Args) == 0 {
+		// The user runs it: when it is not there, no case has anything to say.
+		if _, err := subject.StartService(ctx, service, subject.ServiceOptions{}); err != nil {
+			return opened{}, fmt.Errorf("subject %s: %w", ready.Name, err)
+		}
+	}
+	for transport, t := range ready.Handler {
+		switch transport {
+		case protocol.TransportSubprocess:
+			o.Handler.Subprocess = &t
+		case protocol.TransportRPC:
+			o.Handler.RPC = &t
+		case protocol.TransportHTTP:
+			o.Handler.HTTP = &t
+		}
+	}
+	return o, nil
+}
+
+// reference is the built-in subject.
+func reference() (runner.Subject, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return runner.Subject{}, fmt.Errorf("finding this program, which is the reference handler too: %w", err)
+	}
+	command := func(args ...string) *subject.ResolvedCommand {
+		return &subject.ResolvedCommand{
+			Args: append([]string{self, conformVerb}, args...), Env: subject.Environment(os.Environ()), URL: "http://127.0.0.1:{port}/",
+		}
+	}
+	ops := &stage.Reference{}
+	return runner.Subject{
+		Name: referenceName, Version: version(),
+		Handler: &runner.HandlerSide{
+			HandlerSubject: stage.HandlerSubject{
+				Name: referenceName, Subprocess: command(), RPC: command(),
+				HTTP: command("127.0.0.1:{port}"),
+			},
+			Features: []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page"},
+		},
+		Runtime: &runner.RuntimeSide{
+			RuntimeSubject: stage.RuntimeSubject{Name: referenceName, Ops: ops}, Features: ops.Features(),
+		},
+	}, nil
+}
