@@ -121,6 +121,7 @@ func TestExpectationsOnARuntime(t *testing.T) {
 		{"hang", "{run: success}", fedWith(goodFed, runFails("hang", "deadline")), result.Hang, ""},
 		{"a failure that no expectation speaks of", "{log: [{name: a}]}", fedWith(goodFed, runFails("failed-invocation", "no JSON")), result.Fail, "the run succeeds"},
 		{"once is not offered", "{run: success}", fedWith(goodFed, runFails("unsupported", ""), func(e *result.Evidence) { e.Features = nil }), result.NotTestable, "the feature once"},
+		{"a run has no environment of its own", "{run: success}", fedWith(goodFed, runFails("unsupported", ""), func(e *result.Evidence) { e.Steps[2].Args = append(e.Steps[2].Args, result.WithEnvironment) }), result.NotApplicable, "no environment of its own"},
 		{"once is claimed and not offered", "{run: success}", fedWith(goodFed, runFails("unsupported", "")), result.Fail, "claims the feature once"},
 		{"rpc is declared away", "{run: success}", fedWith(goodFed, runFails("unsupported", ""), func(e *result.Evidence) { e.Transport = "rpc" }), result.NotApplicable, "rpc"},
 		{"invocations", "{invocations: 1}", fedWith(goodFed), result.Pass, ""},
@@ -336,6 +337,54 @@ func TestAStoryFailsWhereItsStepsSaySo(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"P11.1/pending-first", "P11.1/before-inputs"}, cited); diff != "" {
 		t.Errorf("cited requirements (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunsThatGoOnBesideAStory(t *testing.T) {
+	s := registry(t)
+	name := "a"
+	c := &casefile.Case{ID: "runtime/x/beside", Kind: "runtime", Covers: []string{"S3/atomic-snapshot"},
+		Story: &casefile.Story{Script: "start main\nrun-once main &\nawait half\nlog main\nexpect none.yaml\nrelease half\njoin\nexpect all.yaml\n", Expects: map[string][]casefile.RuntimeExpect{
+			"none.yaml": {{Log: &[]casefile.EntryMatch{}}},
+			"all.yaml":  {{Run: "success", Log: &[]casefile.EntryMatch{{Name: &name}}}},
+		}}}
+	steps := func(early string, mods ...func([]result.Step)) *result.Evidence {
+		list := []result.Step{
+			{Verb: "start", Args: []string{"main"}},
+			{Verb: "await", Args: []string{"half"}},
+			{Verb: "log", Args: []string{"main"}, Output: json.RawMessage(early)},
+			{Verb: "expect", Args: []string{"none.yaml"}},
+			{Verb: "release", Args: []string{"half"}},
+			{Verb: "join"},
+			{Verb: "run-once", Args: []string{"main"}, Invocations: 1},
+			{Verb: "log", Args: []string{"main"}, Invocations: 1, Output: json.RawMessage(`{"entries":[{"name":"a"}]}`)},
+			{Verb: "expect", Args: []string{"all.yaml"}, Invocations: 1},
+		}
+		for _, mod := range mods {
+			mod(list)
+		}
+		return &result.Evidence{Kind: "runtime", Transport: "subprocess", Steps: list, Sessions: map[string]string{"main": mainID},
+			Invocations: fedWith(goodFed).Invocations}
+	}
+	missed := func(list []result.Step) {
+		list[1].Error = &result.StepError{Kind: "internal", Message: "of 1 handlers 0 came to this point"}
+	}
+	for _, c2 := range []struct {
+		name string
+		e    *result.Evidence
+		want result.Verdict
+		says string
+	}{
+		{"too early", steps(`{"entries":[{"name":"a"}]}`), result.Fail, "none.yaml/log"},
+		{"a point that nobody came to", steps(`{"entries":[]}`, missed), result.NotTestable, "of 1 handlers 0 came"},
+		{"a runtime that shows nothing", steps(`{"entries":[]}`), result.NotTestable, "an empty log"},
+	} {
+		t.Run(c2.name, func(t *testing.T) {
+			got := New(s).Judge(c, c2.e)
+			if got.Verdict != c2.want || !strings.Contains(all(got), c2.says) {
+				t.Errorf("want %s and %q, got:\n%s", c2.want, c2.says, all(got))
+			}
+		})
 	}
 }
 
