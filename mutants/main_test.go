@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 			os.Exit(Main(os.Args[2], os.Args[3:]))
 		}
 	}
+	// Programs built with the race detector wait a second before they exit.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	_ = process.Adopt()
 	status := m.Run()
 	programs.EndAll(2 * time.Second)
