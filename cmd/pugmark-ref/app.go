@@ -71,7 +71,10 @@ name a server other than Amazon's, and credentials come from the environment as 
 AWS's own tools. Several runtimes may work on one store at a time.
 
 Verbs that take a session take the current one, the one that was started last,
-unless --session names another.`,
+unless --session names another.
+
+Exit status: 0 when all is well, 1 when an invocation failed by its handler, 2 for
+wrong usage and everything else.`,
 		Example: `  pugmark-ref start
   pugmark-ref push <<<'{"kind":"input","text":"hello"}'
   pugmark-ref run --once -- python handler.py

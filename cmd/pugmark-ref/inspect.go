@@ -16,7 +16,12 @@ func (a *app) inspectCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "inspect [SESSION]",
 		Short: "Print the session dump: manifest, versions and descriptors, as JSON",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Print the session dump: manifest, versions and descriptors, as JSON.
+
+It shows what the session's own versions added, control messages and the records of
+forks and of writes to other sessions included, and no bodies. A child's ancestors
+are named and not shown.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				if len(args) == 1 {

@@ -22,7 +22,14 @@ func (a *app) logCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "log",
 		Short: "Show a session's log, its ancestors' entries first",
-		Args:  cobra.NoArgs,
+		Long: `Show a session's log, its ancestors' entries first, as far as handlers are fed it.
+
+Each entry is a line of facts, which begins with the version that added it and its
+sequence number, and below it the beginning of its body, decoded. What would change
+the terminal is escaped.`,
+		Example: `  pugmark-ref log -A
+  pugmark-ref log --json | jq -r '.body | @base64d'`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				id, err := store.session(session)

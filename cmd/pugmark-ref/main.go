@@ -1,8 +1,11 @@
 // Command pugmark-ref runs handlers of the pugmark handler protocol on sessions in
-// a local store: the reference runtime as a command line.
+// a store of one's own, a folder or a bucket: the reference runtime as a command
+// line.
 //
 // Exit status: 0 when all is well, 1 when an invocation failed by its handler, 2
 // for wrong usage and everything else.
+//
+// Start reading at app.go; each verb has a file.
 package main
 
 import (
