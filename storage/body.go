@@ -23,27 +23,53 @@ type Body struct {
 
 // PutBody stores everything that r gives under its content address, once
 // (S1/content-address, S1/one-copy). The body is never held in memory whole,
-// unless it is small.
+// unless it is small. What comes from a [Spool] is not spooled again.
 func (s *Store) PutBody(ctx context.Context, r io.Reader) (Body, error) {
+	if spooled, ok := r.(spoolReader); ok {
+		return s.putSpooled(ctx, spooled)
+	}
 	var spool Spool
 	defer spool.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(&spool, hash), r); err != nil {
+	if _, err := io.Copy(&spool, r); err != nil {
 		return Body{}, fmt.Errorf("reading a body: %w", err)
 	}
-	body := Body{Digest: digestPrefix + hex.EncodeToString(hash.Sum(nil)), Size: spool.Size()}
-	if body.Size > 0 && body.Size <= InlineLimit {
-		data, err := io.ReadAll(spool.Reader())
-		if err != nil {
+	return s.putSpooled(ctx, spool.Reader())
+}
+
+func (s *Store) putSpooled(ctx context.Context, spooled io.ReadSeeker) (Body, error) {
+	start, err := spooled.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return Body{}, fmt.Errorf("reading a body: %w", err)
+	}
+	// again goes back to where the body begins.
+	again := func() error {
+		if _, err := spooled.Seek(start, io.SeekStart); err != nil {
+			return fmt.Errorf("reading a body back: %w", err)
+		}
+		return nil
+	}
+	hash := sha256.New()
+	size, err := io.Copy(hash, spooled)
+	if err != nil {
+		return Body{}, fmt.Errorf("reading a body: %w", err)
+	}
+	body := Body{Digest: digestPrefix + hex.EncodeToString(hash.Sum(nil)), Size: size}
+	if size > 0 && size <= InlineLimit {
+		if err := again(); err != nil {
+			return Body{}, err
+		}
+		if body.Data, err = io.ReadAll(spooled); err != nil {
 			return Body{}, fmt.Errorf("reading a body back: %w", err)
 		}
-		body.Data = data
 	}
 	key, err := bodyKey(body.Digest)
 	if err != nil {
 		return Body{}, err
 	}
-	putErr := s.Bucket.Put(ctx, key, spool.Reader())
+	if err := again(); err != nil {
+		return Body{}, err
+	}
+	putErr := s.Bucket.Put(ctx, key, spooled)
 	if putErr == nil || errors.Is(putErr, ErrExist) {
 		return body, nil
 	}

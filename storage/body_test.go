@@ -77,3 +77,26 @@ func TestBodyIsStoredOnce(t *testing.T) {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
+
+func TestBodyFromASpoolIsReadFromItsOffset(t *testing.T) {
+	store := newStore(t)
+	var spool storage.Spool
+	defer spool.Close()
+	_, err := io.WriteString(&spool, "skipped, hello")
+	require.NoError(t, err)
+	reader := spool.Reader()
+	_, err = reader.Seek(int64(len("skipped, ")), io.SeekStart)
+	require.NoError(t, err)
+	stored, err := store.PutBody(t.Context(), reader)
+	require.NoError(t, err)
+	want := storage.Body{Digest: "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", Size: 5, Data: []byte("hello")}
+	if diff := cmp.Diff(want, stored); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	object, err := store.OpenBody(t.Context(), stored.Digest)
+	require.NoError(t, err)
+	defer object.Close()
+	data, err := io.ReadAll(object)
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(data))
+}

@@ -63,10 +63,14 @@ func (s *Spool) Size() int64 { return s.size }
 // other and valid until Close; nothing may be written after the first.
 func (s *Spool) Reader() io.ReadSeeker {
 	if s.file != nil {
-		return io.NewSectionReader(s.file, 0, s.size)
+		return spoolReader{io.NewSectionReader(s.file, 0, s.size)}
 	}
-	return bytes.NewReader(s.memory.Bytes())
+	return spoolReader{bytes.NewReader(s.memory.Bytes())}
 }
+
+// spoolReader is known to give the same bytes each time it is read, as a file of
+// someone else's is not.
+type spoolReader struct{ io.ReadSeeker }
 
 // Close frees the spool.
 func (s *Spool) Close() error {
