@@ -22,10 +22,12 @@ func (k *checker) runtime(at place, r *Runtime) {
 	k.around(at, r.Around)
 	w := world{names: []string{mainSession}}
 	w.plays(k, at.key("script"), r.Script)
+	noFiles(at.key("script"), r.Script)
 	for _, name := range slices.Sorted(maps.Keys(r.Handlers)) {
 		spot := at.key("handlers", name)
 		k.handlerName(spot, name)
 		w.plays(k, spot, r.Handlers[name])
+		noFiles(spot, r.Handlers[name])
 	}
 	cited := map[string]bool{}
 	for i, e := range r.Expect {
@@ -54,6 +56,18 @@ func (w *world) plays(k *checker, at place, ops []fakehandler.Op) {
 	k.ops(at, ops)
 	w.names = append(w.names, sessionsOf(ops)...)
 	w.fetches = w.fetches || slices.ContainsFunc(ops, func(o fakehandler.Op) bool { return o.Fetch != nil })
+}
+
+// noFiles complains of a uri that stands for a file of a story.
+func noFiles(at place, ops []fakehandler.Op) {
+	for i, op := range ops {
+		if op.Emit == nil {
+			continue
+		}
+		if _, ok := fakehandler.FileOf(op.Emit.URI); ok {
+			at.item(i).key("emit", "uri").fault("a case that is data has no files: write a story")
+		}
+	}
 }
 
 // around checks what surrounds a run.
