@@ -24,7 +24,8 @@ type Case struct {
 	Needs []string
 	// Transports is where the case makes sense; empty means everywhere.
 	Transports []string
-	// Limit is the time limit of the case; zero means DefaultLimit.
+	// Limit is the time limit of the case; zero means DefaultLimit, and
+	// DefaultStoryLimit for a story.
 	Limit script.Duration
 
 	Handler *Handler

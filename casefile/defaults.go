@@ -5,13 +5,20 @@ import (
 	"time"
 )
 
-// DefaultLimit is the time limit of a case that names none.
-const DefaultLimit = 10 * time.Second
+// The time limits of cases that name none: of one that is data, and of a story,
+// which is many operations, each perhaps a program to start.
+const (
+	DefaultLimit      = 10 * time.Second
+	DefaultStoryLimit = 30 * time.Second
+)
 
 // LimitOrDefault returns the time limit of the case.
 func (c *Case) LimitOrDefault() time.Duration {
 	if c.Limit > 0 {
 		return time.Duration(c.Limit)
+	}
+	if c.Story != nil {
+		return DefaultStoryLimit
 	}
 	return DefaultLimit
 }
