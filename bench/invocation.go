@@ -66,37 +66,40 @@ func (b *bench) invocation(ctx context.Context) error {
 	program := append([]string{"-b", b.sub("invocation"), "run", "--once", "--session", benchSession, "--"}, command...)
 	var bare, whole, programs []time.Duration
 	var input bytes.Buffer
-	for i := range b.runs + 2 {
-		warm := i >= 2
-		// The three take turns, so that whatever else the machine does meets all.
-		begun := time.Now()
-		if _, err := runtime.RunOnce(ctx, benchSession, options); err != nil {
-			return err
+	steps := []func() error{
+		func() error {
+			return timeOf(&whole, func() error { _, err := runtime.RunOnce(ctx, benchSession, options); return err })
+		},
+		func() error {
+			input.Reset()
+			if err := transport.replayTo(&input); err != nil {
+				return err
+			}
+			return timeOf(&bare, func() error { return runBare(ctx, command, &input) })
+		},
+		func() error {
+			return timeOf(&programs, func() error {
+				if text, err := exec.CommandContext(ctx, ref, program...).CombinedOutput(); err != nil {
+					return fmt.Errorf("%w\n%s", err, text)
+				}
+				return nil
+			})
+		},
+	}
+	for i := range b.runs + 1 {
+		// The three take turns, in both directions, so that whatever else the
+		// machine does meets all of them.
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
 		}
-		if warm {
-			whole = append(whole, time.Since(begun))
-		} else {
+		if i == 0 { // everything is cold
+			bare, whole, programs = nil, nil, nil
 			transport.reset()
 			timed.reset()
 		}
-		input.Reset()
-		if err := transport.replayTo(&input); err != nil {
-			return err
-		}
-		begun = time.Now()
-		if err := runBare(ctx, command, &input); err != nil {
-			return err
-		}
-		if warm {
-			bare = append(bare, time.Since(begun))
-		}
-		begun = time.Now()
-		if text, err := exec.CommandContext(ctx, ref, program...).CombinedOutput(); err != nil {
-			return fmt.Errorf("%w\n%s", err, text)
-		}
-		if warm {
-			programs = append(programs, time.Since(begun))
-		}
+		slices.Reverse(steps)
 	}
 	b.line("%-38s %18s %9s", "", "least", "median")
 	for _, row := range []struct {
@@ -111,11 +114,28 @@ func (b *bench) invocation(ctx context.Context) error {
 	} {
 		b.line("%-42s %11.2f ms %6.2f ms", row.what, milliseconds(slices.Min(row.times)), milliseconds(median(row.times)))
 	}
-	// Whatever else the machine does only adds; so the least is what it takes.
-	b.limited("invocation : bare handler, at least", float64(slices.Min(whole))/float64(slices.Min(bare)), invocationLimit, "x")
-	b.line("%-52s %8.2f x", "invocation : bare handler, medians", float64(median(whole))/float64(median(bare)))
-	b.line("%-52s %8.2f x", "pugmark-ref run --once : bare handler, at least", float64(slices.Min(programs))/float64(slices.Min(bare)))
+	b.limited("invocation : bare handler", medianRatio(whole, bare), invocationLimit, "x")
+	b.line("%-52s %8.2f x", "pugmark-ref run --once : bare handler", medianRatio(programs, bare))
 	return nil
+}
+
+// timeOf does something and appends how long it took.
+func timeOf(times *[]time.Duration, do func() error) error {
+	begun := time.Now()
+	err := do()
+	*times = append(*times, time.Since(begun))
+	return err
+}
+
+// medianRatio compares each time with the one that was measured next to it, and
+// gives the median of the ratios: other load comes and goes more slowly.
+func medianRatio(times, others []time.Duration) float64 {
+	ratios := make([]float64, len(times))
+	for i := range times {
+		ratios[i] = float64(times[i]) / float64(others[i])
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
 }
 
 // venv makes a virtual environment and returns its Python.
