@@ -169,6 +169,10 @@ func (p *player) feed(w io.Writer, name string, stop <-chan struct{}) error {
 		if !wait(pause, stop) {
 			return errStopped
 		}
+		if p.stream.late[i] > 0 {
+			// Sent is recorded after the write, when the peer may have answered.
+			p.log.Add(transcript.Event{Kind: transcript.Note, Stream: name, Text: transcript.LateNote})
+		}
 		n, err := w.Write(b)
 		if n > 0 {
 			p.log.Add(transcript.Event{Kind: transcript.Sent, Stream: name, Data: b[:n]})

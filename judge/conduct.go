@@ -27,7 +27,8 @@ func checkOwnServers(v *invocation) outcome {
 }
 
 // checkAfterLifecycle wants no Output before the last record of the input went
-// out, which is late. White space is no Output.
+// out, which is late. White space is no Output. The record counts from when its
+// write began: that it was sent is known only afterwards.
 func checkAfterLifecycle(v *invocation) outcome {
 	in, out := transcript.Stdin, transcript.Stdout
 	if v.t.Transport != protocol.TransportSubprocess {
@@ -37,7 +38,7 @@ func checkAfterLifecycle(v *invocation) outcome {
 	for i, e := range v.t.Events {
 		switch {
 		case e.Stream != in:
-		case e.Kind == transcript.Sent:
+		case e.Kind == transcript.Note && e.Text == transcript.LateNote:
 			last = i
 		case e.Kind == transcript.Closed && e.Text == "by us":
 			whole = true

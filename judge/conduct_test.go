@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,10 +40,20 @@ func TestAfterLifecycle(t *testing.T) { // P4.2/lifecycle-begins, R55
 				i.Transcript.Events = append(events, i.Transcript.Events[len(i.Transcript.Events)-1])
 				return
 			}
+			events = append(events, transcript.Event{Kind: transcript.Note, Stream: transcript.Stdin, Text: transcript.LateNote})
 			i.Transcript.Events = append(events, i.Transcript.Events...)
 		}
 	}
 	looks(t, "waits", text, evidence(invoked("main", stdout, split("", false))), result.Pass, "")
+	// The write of the last record is recorded when it is over, which can be after
+	// the answer was read.
+	quick := func(i *result.Invocation) {
+		split("", false)(i)
+		late := slices.IndexFunc(i.Transcript.Events, func(e transcript.Event) bool { return e.Text == transcript.LateNote })
+		answer := transcript.Event{Kind: transcript.Received, Stream: transcript.Stdout, Data: []byte(goodOutput)}
+		i.Transcript.Events = slices.Insert(i.Transcript.Events, late+1, answer)
+	}
+	looks(t, "answers before the write is recorded", text, evidence(invoked("main", stdout, quick)), result.Pass, "")
 	looks(t, "white space is no Output", text, evidence(invoked("main", stdout, split("\n", false))), result.Pass, "")
 	looks(t, "begins early", text, evidence(invoked("main", stdout, split(goodOutput, false))), result.Fail, "Outputs before it")
 	looks(t, "is done early", text, evidence(invoked("main", stdout, split(goodOutput, true))), result.Fail, "Outputs before it")

@@ -31,6 +31,10 @@ const (
 	Note Kind = "note"
 )
 
+// LateNote is the Text of the Note that stands before the write of a record which
+// the script holds back: what comes behind it may be an answer to that record.
+const LateNote = "the record that was held back goes out"
+
 // The streams an event can belong to.
 const (
 	Stdin  = "stdin"  // what the handler reads: the Input records (subprocess)
