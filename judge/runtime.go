@@ -251,6 +251,8 @@ func (r *runtimeCase) outcome(i int, s *result.Step) bool {
 	case "inspect":
 		r.now.dumps[name] = s
 		r.shown = r.shown || len(s.Output) > 2
+	case "await":
+		r.now.waiting++
 	case "child":
 		r.shown = r.shown || s.Error == nil && len(s.Output) > 2
 	}

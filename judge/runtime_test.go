@@ -114,7 +114,12 @@ func TestExpectationsOnARuntime(t *testing.T) {
 		{"failure wanted", "{run: failure}", fedWith(goodFed, runFails("failed-invocation", "exit status 1")), result.Pass, ""},
 		{"success instead", "{run: failure}", fedWith(goodFed), result.Fail, "the run fails"},
 		{"failure without an invocation", "{run: failure}", fedWith(goodFed, never, runFails("internal", "disk")), result.Fail, "never invoked"},
-		{"failure before the invocation, as wanted", "{run: failure, invocations: 0}", fedWith(goodFed, never, runFails("failed-invocation", "too large")), result.Pass, ""},
+		{"failure before the invocation, and no proof", "{run: failure, invocations: 0}", fedWith(goodFed, never, runFails("failed-invocation", "too large")), result.NotTestable, "no invocation in the whole case"},
+		{"failure before the invocation, after one with", "{run: failure, invocations: 0}", fedWith(goodFed, func(e *result.Evidence) {
+			again := e.Steps[2]
+			again.Error, again.Output = &result.StepError{Kind: "failed-invocation", Message: "too large"}, nil
+			e.Steps = append(e.Steps[:5:5], again, e.Steps[5])
+		}), result.Pass, ""},
 		{"says", "{run: failure, says: signal 9}", fedWith(goodFed, runFails("failed-invocation", "killed by signal 9")), result.Pass, ""},
 		{"says something else", "{run: failure, says: signal 9}", fedWith(goodFed, runFails("failed-invocation", "killed")), result.Fail, `got "killed"`},
 		{"crash", "{run: failure}", fedWith(goodFed, runFails("crash", "signal 11")), result.Crash, "signal 11"},
@@ -366,6 +371,7 @@ func TestRunsThatGoOnBesideAStory(t *testing.T) {
 		return &result.Evidence{Kind: "runtime", Transport: "subprocess", Steps: list, Sessions: map[string]string{"main": mainID},
 			Invocations: fedWith(goodFed).Invocations}
 	}
+	unheld := func(list []result.Step) { list[1] = result.Step{Verb: "release", Args: []string{"half"}} }
 	missed := func(list []result.Step) {
 		list[1].Error = &result.StepError{Kind: "internal", Message: "of 1 handlers 0 came to this point"}
 	}
@@ -377,7 +383,8 @@ func TestRunsThatGoOnBesideAStory(t *testing.T) {
 	}{
 		{"too early", steps(`{"entries":[{"name":"a"}]}`), result.Fail, "none.yaml/log"},
 		{"a point that nobody came to", steps(`{"entries":[]}`, missed), result.NotTestable, "of 1 handlers 0 came"},
-		{"a runtime that shows nothing", steps(`{"entries":[]}`), result.NotTestable, "an empty log"},
+		{"right", steps(`{"entries":[]}`), result.Pass, ""},
+		{"no handler is known to wait", steps(`{"entries":[]}`, unheld), result.NotTestable, "an empty log"},
 	} {
 		t.Run(c2.name, func(t *testing.T) {
 			got := New(s).Judge(c, c2.e)
