@@ -60,9 +60,13 @@ type layout struct {
 	// record rewrites a record, which comes compact and without its LF; number
 	// counts from 1. Nil leaves records as they are, and a nil result leaves one out.
 	record func(number int, raw []byte) []byte
-	// chunk is the number of bytes a write; zero is a whole record.
+	// chunk is the number of bytes a write in the first 64 KiB of a stream, since a
+	// case may have millions; zero is a whole record.
 	chunk int
 }
+
+// chunkedPart is how much of a stream is written in chunks.
+const chunkedPart = 64 << 10
 
 // lined is the recommended form, from which most mutants and twins differ in one
 // thing.
@@ -100,6 +104,7 @@ type emitter struct {
 	partial []byte
 	count   int
 	written int
+	cut     int // bytes that were written in chunks
 }
 
 func (e *emitter) Write(p []byte) (int, error) {
@@ -140,8 +145,9 @@ func (e *emitter) Close() error {
 func (e *emitter) put(data []byte) error {
 	for len(data) > 0 {
 		n := len(data)
-		if e.chunk > 0 {
+		if e.chunk > 0 && e.cut < chunkedPart {
 			n = min(n, e.chunk)
+			e.cut += n
 		}
 		if _, err := e.w.Write(data[:n]); err != nil {
 			return err
