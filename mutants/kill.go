@@ -45,6 +45,9 @@ type Options struct {
 	// it; a twin, and an idle runtime, is run with every case on one transport, which
 	// changes from case to case.
 	Full bool
+	// Share runs a twin with one case in so many, and other twins with the others;
+	// zero and one is all.
+	Share int
 }
 
 // Kill runs the cases on mutants, twins and idlers and returns what came of it, in
@@ -185,7 +188,7 @@ func (k *killer) note(c result.Case) {
 // twin runs a twin with every case of its kind.
 func (k *killer) twin(ctx context.Context, number int, t Twin) (Outcome, error) {
 	out := Outcome{ID: t.ID, Kind: t.Kind(), Sentence: t.Sentence, Complaints: []Complaint{}}
-	cases, offered := k.kind(out.Kind), orAll(t.Transports)
+	cases, offered := k.share(k.kind(out.Kind), number), orAll(t.Transports)
 	where := rotating(cases, offered, number)
 	if k.Full {
 		where = everywhere(cases, offered)
@@ -198,6 +201,16 @@ func (k *killer) twin(ctx context.Context, number int, t Twin) (Outcome, error) 
 		out.Complaints = append(out.Complaints, accusations(c)...)
 	}
 	return out.finish(results), nil
+}
+
+// share is the cases that fall to the twin with this number.
+func (k *killer) share(cases []*casefile.Case, number int) (kept []*casefile.Case) {
+	for i, c := range cases {
+		if k.Share <= 1 || (i+number)%k.Share == 0 {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // idler runs an idler with every case of its kind, each without the premise of the
