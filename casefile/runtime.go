@@ -110,6 +110,14 @@ func (k *checker) runtimeExpect(at place, e RuntimeExpect, w world) string {
 
 func (k *checker) runtimeBlock(at place, e RuntimeExpect, w world, requirement string) {
 	w.name(at.key("session"), e.Session)
+	if e.Session == "" && !slices.Contains(w.names, mainSession) {
+		for _, key := range []string{"log", "version", "types", "snapshots", "rising", "manifest", "parent", "parent-version"} {
+			if at.has(key) {
+				at.key(key).fault("no session is called %q here: say with `session` whose `%s` is meant", mainSession, key)
+				break
+			}
+		}
+	}
 	w.name(at.key("parent"), e.Parent)
 	if e.Says != "" && e.Run != "failure" {
 		at.key("says").fault("`says` is about the failure of a run: add `run: failure`")
@@ -160,7 +168,11 @@ func (k *checker) runtimeBlock(at place, e RuntimeExpect, w world, requirement s
 			b.stream, b.streamAt = inner.Fed.Stream, spot.key("fed", "stream")
 		}
 		k.cite(b, requirement)
-		k.runtimeBlock(spot, inner, w, requirement)
+		asked := inner
+		if asked.Session == "" {
+			asked.Session = e.Session
+		}
+		k.runtimeBlock(spot, asked, w, requirement)
 		return inner.asserts(), inner.Requirement != ""
 	})
 }

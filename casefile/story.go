@@ -65,11 +65,14 @@ func (k *checker) story(doc *document, data []byte) {
 // were the head of a YAML case, and returns the script after it and its line.
 func header(doc *document, comment string) (root *yaml.Node, script string, line int) {
 	root = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1, Column: 1}
-	form := regexp.MustCompile(`^#\s*([a-z-]+):\s*(.*?)\s*$`)
+	form := regexp.MustCompile(`^#?\s*([a-z-]+):\s*(.*?)\s*$`)
+	bare := regexp.MustCompile(`^(why|covers|needs|transports|limit):`)
 	line = 1
 	for comment != "" {
 		text, rest, _ := strings.Cut(comment, "\n")
-		if !strings.HasPrefix(text, "#") {
+		if word := bare.FindStringSubmatch(text); word != nil {
+			doc.fault(line, 1, "the head of a story is comments: write `# %s: ...`", word[1])
+		} else if !strings.HasPrefix(text, "#") {
 			break
 		}
 		match := form.FindStringSubmatchIndex(text)

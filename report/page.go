@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"pugmark.dev/conform/result"
@@ -27,6 +29,8 @@ type page struct {
 	look *lookUp
 	// readings is the readings that were told already.
 	readings map[string]bool
+	// evidence is [Terminal.Evidence].
+	evidence string
 }
 
 // terminalStyle is what laying out needs of a Terminal.
@@ -97,4 +101,12 @@ func (p *page) verbatim(label, text string) {
 	if text != "" {
 		p.labelled(label, []string{clean(result.Clip(text, maxCopied))}, plainStyle)
 	}
+}
+
+// below is the path of a case's evidence as it can be opened; none stays none.
+func (p *page) below(folder string) string {
+	if folder == "" || p.evidence == "" {
+		return folder
+	}
+	return path.Join(filepath.ToSlash(p.evidence), folder)
 }

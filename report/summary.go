@@ -22,6 +22,7 @@ func (t *Terminal) Summary(run *result.Run, s *spec.Spec) error {
 		terminalStyle: &terminalStyle{paint: t.paint, width: t.width()},
 		look:          newLookUp(r, s),
 		readings:      map[string]bool{},
+		evidence:      t.Evidence,
 	}
 	p.failures()
 	p.attention()
@@ -86,7 +87,7 @@ func (p *page) whole(e echo) {
 		p.field(string(v), e.Reason)
 	}
 	p.verbatim("rerun", e.Rerun)
-	p.verbatim("evidence", e.Evidence)
+	p.verbatim("evidence", p.below(e.Evidence))
 }
 
 func (p *page) why(text string) {
@@ -170,7 +171,7 @@ func (p *page) attention() {
 		p.line("")
 		p.list(o.cases)
 		p.verbatim("rerun", o.cases[0].Rerun)
-		p.verbatim("evidence", o.cases[0].Evidence)
+		p.verbatim("evidence", p.below(o.cases[0].Evidence))
 		p.line("")
 	}
 }

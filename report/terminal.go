@@ -29,6 +29,9 @@ type Terminal struct {
 	// Progress keeps one line up to date that says how far the run is. It needs a
 	// terminal that can rewrite a line.
 	Progress bool
+	// Evidence is the folder that the evidence paths of cases are below, so that what
+	// is printed can be opened as it stands.
+	Evidence string
 
 	now func() time.Time // time.Now, but in tests
 

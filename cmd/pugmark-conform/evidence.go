@@ -12,6 +12,8 @@ import (
 const (
 	// marker is how a folder of ours is known.
 	marker = ".pugmark-conform-evidence"
+	// selectionSuffix ends the folder of a run that left cases out.
+	selectionSuffix = ".selection"
 	// storedReport is the report of the run, which also has the cases that left no
 	// evidence.
 	storedReport = "report.json"

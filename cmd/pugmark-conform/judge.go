@@ -57,7 +57,9 @@ func (a *app) judgeAgain(root, dir string, words []string) error {
 	done.Command = a.command()
 	done.DurationMS = time.Since(started).Milliseconds()
 	coverage.Complete(done, s.registry, s.cases)
-	return a.conclude(done, s, a.terminal(outputs), outputs)
+	terminal := a.terminal(outputs)
+	terminal.Evidence = root
+	return a.conclude(done, s, terminal, outputs)
 }
 
 // storedRun is the run that an evidence folder is of. A folder without the report

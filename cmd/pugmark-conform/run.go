@@ -52,7 +52,7 @@ CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 	flags.StringSliceVar(&f.choice.WithoutReadings, "without-readings", nil, "leave out cases that rest on these `READINGS`; without a value, on any (default none)")
 	flags.Lookup("without-readings").NoOptDefVal = "*"
 	outputFlag(c, &f.outputs)
-	flags.StringVar(&f.evidence, "evidence", "", "`FOLDER` for evidence, emptied of an earlier run's (default evidence/SUBJECT)")
+	flags.StringVar(&f.evidence, "evidence", "", "`FOLDER` for evidence, emptied of an earlier run's (default evidence/SUBJECT, or evidence/SUBJECT.selection)")
 	flags.IntVar(&f.parallel, "parallel", 0, "`N` cases at the same time; 0 is twice the number of processors (default 0)")
 	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs are made from (default 0)")
 	flags.Float64Var(&f.timeScale, "time-scale", 1, "`FACTOR` on every time limit, for slow machines")
@@ -88,11 +88,16 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	}
 	if f.evidence == "" {
 		f.evidence = filepath.Join("evidence", under.Subject.Name)
+		if !f.choice.IsAll() {
+			// What a whole run left is not given up to look at one case again.
+			f.evidence += selectionSuffix
+		}
 	}
 	if err := freshFolder(f.evidence); err != nil {
 		return err
 	}
 	terminal := a.terminal(outputs)
+	terminal.Evidence = f.evidence
 	results, err := runner.Run(ctx, runner.Options{
 		Registry: s.registry, Cases: chosen, All: s.cases, Subject: under.Subject, Transports: f.choice.Transports,
 		Fake: fake, Programs: a.Programs, Parallel: f.parallel, Seed: f.seed, TimeScale: f.timeScale,
