@@ -91,6 +91,10 @@ func (l Loader) LoadFile(fsys fs.FS, name string) (*Case, []Problem) {
 	if message != "" {
 		return nil, []Problem{l.problem(name, message)}
 	}
+	// Asked before it is opened: to open a named pipe waits for whoever writes to it.
+	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
+		return nil, []Problem{l.problem(name, "a case is a regular file")}
+	}
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, []Problem{l.problem(name, err.Error())}

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pugmark.dev/conform/casefile"
@@ -33,7 +34,7 @@ func fetched(m casefile.FetchMatch, v *invocation, root string) outcome {
 		return q.method == orElse(m.Method, "GET") &&
 			(m.Entry == "" || q.stream == transcript.Objects && v.inv.Objects[q.path()] == m.Entry) &&
 			(m.Memory == "" || q.stream == transcript.Memory && memoryKey(q.path(), root) == m.Memory) &&
-			(m.Path == "" || q.path() == m.Path)
+			(m.Path == "" || samePath(q.path(), m.Path))
 	}
 	var found []request
 	for _, q := range v.reqs {
@@ -107,6 +108,17 @@ func memoryKey(path, root string) string {
 		segments[i] = plain
 	}
 	return strings.Join(segments, "/")
+}
+
+// samePath reports whether two paths are the same segment by segment, once each is
+// decoded: how a character that needs no escape is written makes no difference.
+func samePath(got, want string) bool {
+	a, b := strings.Split(got, "/"), strings.Split(want, "/")
+	return slices.EqualFunc(a, b, func(x, y string) bool {
+		x, errX := url.PathUnescape(x)
+		y, errY := url.PathUnescape(y)
+		return errX == nil && errY == nil && x == y
+	})
 }
 
 func fetchLabel(m casefile.FetchMatch) string {

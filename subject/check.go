@@ -59,6 +59,8 @@ func (c check) name() {
 		c.d.fault(c.root, "the key `name` is missing: it is how reports call the subject")
 	case name == "", name != strings.TrimSpace(name), strings.ContainsFunc(name, unicode.IsControl), len(name) > 100:
 		c.d.fault(c.at("name"), "`name` is 1 to 100 bytes of one line, with no space around them")
+	case strings.ContainsAny(name, `/\`), strings.Trim(name, ".") == "":
+		c.d.fault(c.at("name"), "`name` names the folder of the evidence too: it has no slash, and is more than dots")
 	}
 }
 

@@ -18,6 +18,10 @@ const maxFile = 1 << 20
 // Load reads a subject file. The error is a *FileError when the file is there
 // and wrong; it then names every problem with its place.
 func Load(path string) (*File, error) {
+	// Asked before it is opened: to open a named pipe waits for whoever writes to it.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("subject file: %s is no regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("subject file: %w", err)
