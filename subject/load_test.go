@@ -81,6 +81,8 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"2:1: merge keys are not taken here: write the keys out"}},
 		{"no name", "kind: handler\n" + subprocess, []string{"1:1: the key `name` is missing: it is how reports call the subject"}},
 		{"name of two lines", "name: \"a\\nb\"\nkind: handler\n" + subprocess, []string{"1:7: `name` is 1 to 100 bytes of one line, with no space around them"}},
+		{"name that leaves the folder of evidence", "name: ../a\nkind: handler\n" + subprocess, []string{"1:7: `name` names the folder of the evidence too: it has no slash, and is more than dots"}},
+		{"name of dots", "name: ..\nkind: handler\n" + subprocess, []string{"1:7: `name` names the folder of the evidence too: it has no slash, and is more than dots"}},
 		{"no kind", "name: a\n" + subprocess, []string{"1:1: the key `kind` is missing: it is `handler` or `runtime`"}},
 		{"wrong kind", "name: a\nkind: handlers\n", []string{"2:7: unknown `kind` \"handlers\", did you mean `handler`?"}},
 		{"no transport", handler, []string{"1:1: a handler has at least one of the `transports` subprocess, rpc, http"}},
