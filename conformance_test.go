@@ -13,6 +13,7 @@ import (
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/coverage"
 	"pugmark.dev/conform/spec"
+	"pugmark.dev/conform/subject"
 	"pugmark.dev/conform/testscript"
 )
 
@@ -23,7 +24,7 @@ func TestTheGeneratedTablesAreFresh(t *testing.T) {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	want := string(text)
-	for part, table := range map[string]string{"verbs": testscript.Usage(), "coverage": coverageTable(t)} {
+	for part, table := range map[string]string{"verbs": testscript.Usage(), "driver": subject.DriverOps(), "coverage": coverageTable(t)} {
 		begin, end := fmt.Sprintf("<!-- generated: %s -->\n", part), "<!-- end -->"
 		before, rest, ok := strings.Cut(want, begin)
 		require.True(t, ok, "%s has no part %q", name, part)
