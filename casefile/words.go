@@ -8,6 +8,7 @@ import (
 	"pugmark.dev/conform/fakehandler"
 	"pugmark.dev/conform/fakeruntime"
 	"pugmark.dev/conform/script"
+	"pugmark.dev/conform/spec"
 )
 
 // The kinds of a case: the first segment of its ID.
@@ -22,17 +23,7 @@ func Transports() []string { return []string{"subprocess", "rpc", "http"} }
 
 // Features returns the features that a case of the kind may name in `needs`: what
 // a subject of that kind may claim. Nil for what is no kind.
-func Features(kind string) []string {
-	switch kind {
-	case KindHandler:
-		return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events",
-			"load", "encode", "tracing", "sdk-page", "minimal-handler", "concurrent"}
-	case KindRuntime:
-		return []string{"rpc", "http", "named-handlers", "inspect", "log", "once", "until-idle", "agent",
-			"metadata", "chosen-session", "tracestate", "uri"}
-	}
-	return nil
-}
+func Features(kind string) []string { return spec.Features(spec.Side(kind)) }
 
 // slot names a field of a case by its type and its YAML key.
 type slot struct {

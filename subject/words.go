@@ -1,5 +1,7 @@
 package subject
 
+import "pugmark.dev/conform/spec"
+
 // The transports that a handler may offer (section 2; RPC mode is section 13).
 const (
 	TransportSubprocess = "subprocess"
@@ -14,17 +16,7 @@ func TransportNames() []string {
 
 // Features returns what a subject of the kind may claim, nil for an unknown kind.
 // The agreements in CONFORMANCE.md say what each claim promises.
-func Features(kind string) []string {
-	switch kind {
-	case KindHandler:
-		return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events",
-			"load", "encode", "tracing", "sdk-page", "minimal-handler", "concurrent"}
-	case KindRuntime:
-		return []string{"rpc", "http", "named-handlers", "inspect", "log", "once", "until-idle", "agent",
-			"metadata", "chosen-session", "tracestate", "uri"}
-	}
-	return nil
-}
+func Features(kind string) []string { return spec.Features(spec.Side(kind)) }
 
 // The command templates of a runtime. A run takes the template of its handler's
 // transport. `run` goes on until the session is idle and `run-once` is one
