@@ -18,9 +18,6 @@ func ConformMain(args []string) int { return Agreement{}.Main(args) }
 // ConformHandler is [Agreement.Handler] of the right handler.
 func ConformHandler() http.Handler { return Agreement{}.Handler() }
 
-// ConformServe is [Agreement.Serve] of the right handler.
-func ConformServe(l net.Listener) error { return Agreement{}.Serve(l) }
-
 // Main is the handler as a program, and returns its exit status: 0, or 1 for a
 // failed invocation. With PUGMARK_RPC_URL in the environment it serves descriptor 3
 // (section 13); with an address (host:port) as its argument it serves that; both
@@ -60,9 +57,6 @@ func (a Agreement) subprocess() error {
 }
 
 func (a Agreement) complain(err error) { fmt.Fprintln(a.diagnostics(), "handler:", err) }
-
-// Serve serves invocations on l, several at a time, until l fails or is closed.
-func (a Agreement) Serve(l net.Listener) error { return http.Serve(l, a.Handler()) }
 
 // Handler serves invocations at / (section 2.2). GET / is a health check.
 func (a Agreement) Handler() http.Handler {

@@ -31,17 +31,6 @@ func unseen(want, got string) outcome {
 	return outcome{verdict: result.NotRun, finding: finding{want: want, got: got}}
 }
 
-// worse orders outcomes of one check over several invocations or alternatives.
-func worse(a, b outcome) outcome {
-	rank := func(o outcome) int {
-		return slices.Index([]result.Verdict{result.Pass, result.NotRun, result.Fail}, o.verdict)
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
-}
-
 // stop is why judging ended before its end.
 type stop struct {
 	verdict result.Verdict

@@ -71,15 +71,12 @@ func Stage(ctx context.Context, job Job) *result.Evidence {
 	switch {
 	case err == nil, errors.Is(err, ErrUnexpected):
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		e.TimedOut = wholeLimit(job).String()
+		e.TimedOut = job.limit().String()
 	default:
 		e.Fault = err.Error()
 	}
 	return e
 }
-
-// wholeLimit bounds a whole runtime case: every step of it together.
-func wholeLimit(job Job) time.Duration { return job.limit() }
 
 // stageRuntime plays a runtime case, data or story, in a fresh world.
 func stageRuntime(ctx context.Context, job Job, e *result.Evidence) (err error) {
@@ -96,7 +93,7 @@ func stageRuntime(ctx context.Context, job Job, e *result.Evidence) (err error) 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wholeLimit(job))
+	ctx, cancel := context.WithTimeout(ctx, job.limit())
 	defer w.close(cancel)
 	if job.Case.Story != nil {
 		w.files = job.Case.Story.Files

@@ -155,14 +155,6 @@ func (s *Service) Done() <-chan struct{} {
 	return s.process.Done()
 }
 
-// Output is what the program has printed so far, on both streams, bounded.
-func (s *Service) Output() process.Captured {
-	if s.output == nil {
-		return process.Captured{}
-	}
-	return s.output.Captured()
-}
-
 // Stop ends the program and all that it has started, with SIGTERM and after
 // grace by force. It may be called again. The error says what could not be
 // ended. A service that the user runs is left alone.
