@@ -49,6 +49,8 @@ var (
 	ErrInvalidKey = errors.New("invalid key")
 	// ErrInvalidName says that a session ID, namespace or object name is refused.
 	ErrInvalidName = errors.New("invalid name")
+	// ErrDamaged says that what stands under a key is not what a store writes there.
+	ErrDamaged = errors.New("is damaged")
 )
 
 // MaxSegment is the longest segment of a key in bytes that a folder store takes.

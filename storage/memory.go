@@ -28,7 +28,7 @@ func (s *Store) WriteMemory(ctx context.Context, namespace string, source *Versi
 	}
 	snapshot := Snapshot{Head: Head{Source: source}, Entries: entries}
 	if _, _, err := s.memory(namespace).append(ctx, snapshot, after); err != nil {
-		return fmt.Errorf("writing to memory namespace %q: %w", namespace, err)
+		return fmt.Errorf("writing to memory namespace %.80q: %w", namespace, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 
 	"github.com/go-json-experiment/json"
@@ -23,6 +24,9 @@ type series struct {
 func (s series) version(ctx context.Context) (int64, error) {
 	var highest int64
 	for key, err := range s.store.Bucket.List(ctx, s.prefix) {
+		if errors.Is(err, ErrInvalidKey) {
+			return 0, err // it is about the name that the prefix is made of, which the caller knows
+		}
 		if err != nil {
 			return 0, fmt.Errorf("listing %s: %w", s.prefix, err)
 		}
@@ -114,13 +118,29 @@ func (s series) open(ctx context.Context, version int64) (*SnapshotReader, error
 	reader := &SnapshotReader{key: key, object: object, decoder: jsontext.NewDecoder(object)}
 	err = decodeHead(reader.decoder, &reader.Head)
 	if err == nil && reader.Version != version {
-		err = fmt.Errorf("it says version %d", reader.Version)
+		err = fmt.Errorf("%w: it says version %d", errShape, reader.Version)
 	}
 	if err != nil {
 		_ = object.Close()
-		return nil, fmt.Errorf("reading %s: %w", key, err)
+		return nil, unreadable(key, err)
 	}
 	return reader, nil
+}
+
+// errShape says that a file is JSON, and not that of a snapshot.
+var errShape = errors.New("no snapshot")
+
+// unreadable tells a file that is damaged from one that could not be fetched whole.
+func unreadable(key string, err error) error {
+	var syntax *jsontext.SyntacticError
+	var semantics *json.SemanticError
+	switch {
+	case err == io.EOF, // an empty file; a body that is cut short on its way is another error
+		errors.As(err, &syntax), errors.As(err, &semantics), errors.Is(err, errShape):
+		return damaged(key, err)
+	default:
+		return fmt.Errorf("reading %s: %w", key, err)
+	}
 }
 
 // SnapshotReader is a snapshot whose entries are read one at a time, so that a
@@ -139,7 +159,7 @@ func (r *SnapshotReader) Entries() iter.Seq2[Entry, error] {
 		for r.decoder.PeekKind() == '{' {
 			var entry Entry
 			if err := json.UnmarshalDecode(r.decoder, &entry); err != nil {
-				yield(Entry{}, fmt.Errorf("reading %s: %w", r.key, err))
+				yield(Entry{}, unreadable(r.key, err))
 				return
 			}
 			if !yield(entry, nil) {
@@ -148,7 +168,7 @@ func (r *SnapshotReader) Entries() iter.Seq2[Entry, error] {
 		}
 		// What follows is the end of the array, or what is wrong with it.
 		if _, err := r.decoder.ReadToken(); err != nil {
-			yield(Entry{}, fmt.Errorf("reading %s: %w", r.key, err))
+			yield(Entry{}, unreadable(r.key, err))
 		}
 	}
 }
@@ -181,7 +201,7 @@ func decodeHead(decoder *jsontext.Decoder, head *Head) error {
 		}
 		switch field, known := fields[name.String()]; {
 		case name.Kind() != '"':
-			return errors.New("no entries")
+			return fmt.Errorf("%w: no entries", errShape)
 		case name.String() == "entries":
 			_, err := decoder.ReadToken()
 			return err

@@ -58,18 +58,34 @@ func (s *Store) CreateSession(ctx context.Context, m Manifest) (manifest Manifes
 	return m, true, nil
 }
 
-// Manifest loads a session's manifest, or [ErrNotExist].
+// Manifest loads a session's manifest. The error is a [*NoSessionError] if it has none,
+// and [ErrDamaged] if what stands in its place is none of it.
 func (s *Store) Manifest(ctx context.Context, session string) (Manifest, error) {
 	if err := CheckSession(session); err != nil {
 		return Manifest{}, err
 	}
 	var file manifestFile
 	err := s.readJSON(ctx, manifestKey(session), &file)
+	if err == nil && file.Session != session {
+		err = damaged(manifestKey(session), fmt.Errorf("it is of session %q", file.Session))
+	}
 	if errors.Is(err, ErrNotExist) {
-		return Manifest{}, fmt.Errorf("session %s %w", session, ErrNotExist)
+		return Manifest{}, &NoSessionError{session}
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("session %s: %w", session, err)
 	}
 	return file.Manifest, nil
 }
+
+// NoSessionError says that there is no session of an ID. It is an [ErrNotExist].
+type NoSessionError struct {
+	// Session is the ID.
+	Session string
+}
+
+// Error names the session.
+func (e *NoSessionError) Error() string { return fmt.Sprintf("session %s %v", e.Session, ErrNotExist) }
+
+// Unwrap gives [ErrNotExist].
+func (e *NoSessionError) Unwrap() error { return ErrNotExist }

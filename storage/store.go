@@ -54,7 +54,7 @@ func (s *Store) createJSON(ctx context.Context, key string, value any) error {
 	case err == nil:
 		return fmt.Errorf("%s %w", key, ErrExist)
 	case errors.Is(err, ErrNotExist):
-		return fmt.Errorf("writing %s: %w", key, putErr)
+		return putErr // which names the key
 	default:
 		return fmt.Errorf("writing %s, which may or may not be stored: %w; reading it back: %w", key, putErr, err)
 	}
@@ -75,7 +75,10 @@ func (s *Store) readJSON(ctx context.Context, key string, value any) error {
 		return fmt.Errorf("reading %s: %w", key, err)
 	}
 	if err := json.Unmarshal(data, value); err != nil {
-		return fmt.Errorf("reading %s: %w", key, err)
+		return damaged(key, err)
 	}
 	return nil
 }
+
+// damaged says that the object under a key can't be what a store wrote there.
+func damaged(key string, why error) error { return fmt.Errorf("%s %w: %w", key, ErrDamaged, why) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -349,4 +350,74 @@ func TestSnapshotFileThatIsCutIsAnError(t *testing.T) {
 		last = err
 	}
 	require.Error(t, last)
+}
+
+func TestAFileThatNoStoreWroteIsDamage(t *testing.T) {
+	const at = "sessions/" + alpha + "/snapshots/00000000000000000001.json"
+	for content, why := range map[string]string{
+		"":                                    "EOF",
+		"{}":                                  "no entries",
+		`[]`:                                  "no entries",
+		`{"version":1`:                        "unexpected EOF",
+		`{"version":2,"entries":[]}`:          "it says version 2",
+		`{"version":"x","entries":[]}`:        "version",
+		`{"version":1,"entries":[`:            "EOF",
+		`{"version":1,"entries":[{"size":`:    "EOF",
+		`{"version":1,"entries":[{}` + "\x1b": "invalid character",
+	} {
+		bucket := new(membucket.Bucket)
+		require.NoError(t, bucket.Put(t.Context(), at, strings.NewReader(content)))
+		var last error
+		for _, err := range (&storage.Store{Bucket: bucket}).Entries(t.Context(), alpha, 1) {
+			last = err
+		}
+		require.ErrorIs(t, last, storage.ErrDamaged, content)
+		require.ErrorContains(t, last, at+" is damaged: ")
+		require.ErrorContains(t, last, why, content)
+	}
+	for content, why := range map[string]string{
+		"":                              "EOF",
+		`{"session":"` + alpha + `"`:    "unexpected EOF",
+		`{"session":"` + beta + `"}`:    `it is of session "` + beta + `"`,
+		`{"session":["` + alpha + `"]}`: "session",
+	} {
+		bucket := new(membucket.Bucket)
+		require.NoError(t, bucket.Put(t.Context(), "sessions/"+alpha+"/manifest.json", strings.NewReader(content)))
+		_, err := (&storage.Store{Bucket: bucket}).Manifest(t.Context(), alpha)
+		require.ErrorIs(t, err, storage.ErrDamaged, content)
+		require.ErrorContains(t, err, "sessions/"+alpha+"/manifest.json is damaged: ")
+		require.ErrorContains(t, err, why)
+	}
+}
+
+// What did not arrive whole says nothing of what is stored.
+func TestAnAnswerThatIsCutIsNoDamage(t *testing.T) {
+	const at = "sessions/" + alpha + "/snapshots/00000000000000000001.json"
+	bucket := new(membucket.Bucket)
+	require.NoError(t, bucket.Put(t.Context(), at, strings.NewReader(`{"version":1,"entries":[]}`)))
+	store := &storage.Store{Bucket: cutting{bucket}}
+	_, err := store.Head(t.Context(), alpha, 1)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.NotErrorIs(t, err, storage.ErrDamaged)
+}
+
+// cutting is a bucket whose answers end early, as an HTTP client tells it.
+type cutting struct{ storage.Bucket }
+
+func (c cutting) Get(ctx context.Context, key string) (*storage.Object, error) {
+	object, err := c.Bucket.Get(ctx, key)
+	if err == nil {
+		cut := io.MultiReader(io.LimitReader(object.ReadCloser, 10), iotest.ErrReader(io.ErrUnexpectedEOF))
+		object.ReadCloser = io.NopCloser(cut)
+	}
+	return object, err
+}
+
+func TestAMissingSessionIsNamed(t *testing.T) {
+	_, err := (&storage.Store{Bucket: new(membucket.Bucket)}).Manifest(t.Context(), alpha)
+	var missing *storage.NoSessionError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, alpha, missing.Session)
+	require.ErrorIs(t, err, storage.ErrNotExist)
+	require.EqualError(t, err, "session "+alpha+" does not exist")
 }

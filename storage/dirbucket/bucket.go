@@ -86,11 +86,11 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker) error 
 	temporary := path.Join(folder, temporaryPrefix+strings.ToLower(rand.Text()))
 	file, err := b.create(temporary)
 	if err != nil {
-		return fmt.Errorf("storing %s: %w", key, err)
+		return fmt.Errorf("storing %s: %w", key, withoutPath(err))
 	}
 	if err := fill(ctx, file, body); err != nil {
 		_ = b.root.Remove(temporary)
-		return fmt.Errorf("storing %s: %w", key, err)
+		return fmt.Errorf("storing %s: %w", key, withoutPath(err))
 	}
 	err = b.root.Link(temporary, key)
 	_ = b.root.Remove(temporary) // a leftover is no object
@@ -249,8 +249,8 @@ func check(ctx context.Context, key string) error {
 	}
 	for segment := range strings.SplitSeq(key, "/") {
 		if len(segment) > storage.MaxSegment {
-			return fmt.Errorf("%w: a name of %d bytes in %s passes the %d bytes that a folder store takes",
-				storage.ErrInvalidKey, len(segment), key, storage.MaxSegment)
+			return fmt.Errorf("%w: a name of %d bytes, escaped, passes the %d bytes that a folder store takes",
+				storage.ErrInvalidKey, len(segment), storage.MaxSegment)
 		}
 	}
 	return nil
@@ -263,6 +263,21 @@ func translate(key string, err error) error {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("object %s %w", key, storage.ErrExist)
 	default:
-		return fmt.Errorf("object %s: %w", key, err)
+		return fmt.Errorf("object %s: %w", key, withoutPath(err))
+	}
+}
+
+// withoutPath leaves the name of a file out of an error: it is the key's once more,
+// or one that nobody knows, of a temporary file.
+func withoutPath(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	default:
+		return err
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,6 +149,16 @@ func TestPutLeavesNoTemporaryFile(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(folder, "a"))
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
+}
+
+// Nobody knows the names of temporary files.
+func TestAPutThatCantBeDoneNamesTheKeyAlone(t *testing.T) {
+	folder := t.TempDir()
+	bucket := open(t, folder)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "a"), nil, 0o666))
+	err := bucket.Put(t.Context(), "a/b", strings.NewReader("x"))
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+	require.EqualError(t, err, "storing a/b: not a directory")
 }
 
 func TestOverlongNamesAreRefusedByEveryCall(t *testing.T) {
