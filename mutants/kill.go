@@ -48,6 +48,13 @@ type Options struct {
 	// Share runs a twin with one case in so many, and other twins with the others;
 	// zero and one is all.
 	Share int
+	// Known is which mutant failed which case before: these are run first, and when
+	// they hold, nothing else is. It makes a run shorter, never greener: what is
+	// written there is not believed but tried. With Full it is not looked at.
+	Known []Failure
+	// Search runs every case that no mutant has failed with all the mutants of its
+	// kind, until one fails it.
+	Search bool
 }
 
 // Kill runs the cases on mutants, twins and idlers and returns what came of it, in
@@ -56,7 +63,10 @@ func Kill(ctx context.Context, o Options) (*Matrix, error) {
 	if len(o.Mutants)+len(o.Twins)+len(o.Idlers) == 0 {
 		o.Mutants, o.Twins, o.Idlers = All(), Twins(), Idlers()
 	}
-	k := &killer{Options: o, failed: map[string]bool{}}
+	k := &killer{Options: o, failed: map[string]bool{}, known: map[string][]Failure{}}
+	for _, f := range o.Known {
+		k.known[f.Mutant] = append(k.known[f.Mutant], f)
+	}
 	m := &Matrix{
 		Mutants: make([]Row, len(o.Mutants)), Twins: make([]Outcome, len(o.Twins)), Idlers: make([]Outcome, len(o.Idlers)),
 		Cases: len(o.Cases), Unfailed: []string{},
@@ -77,8 +87,15 @@ func Kill(ctx context.Context, o Options) (*Matrix, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	for _, c := range o.Cases {
-		if len(o.Mutants) >= len(All()) && k.canFail(c) && !k.failed[c.ID] {
+	if o.Search {
+		if err := k.search(ctx); err != nil {
+			return nil, err
+		}
+	}
+	m.Failures = k.failures
+	slices.SortFunc(m.Failures, Failure.compare)
+	if len(o.Mutants) >= len(All()) {
+		for _, c := range k.unfailed("") {
 			m.Unfailed = append(m.Unfailed, c.ID)
 		}
 	}
@@ -117,9 +134,13 @@ func inParallel(parallel int, tasks []func() error) error {
 // killer is a [Kill] under way.
 type killer struct {
 	Options
-	mu sync.Mutex
-	// failed is the cases of which a check of their own failed on some mutant.
-	failed map[string]bool
+	// known is what is known of each mutant.
+	known map[string][]Failure
+	mu    sync.Mutex
+	// failed is the cases of which a check of their own failed on some mutant, and
+	// failures on which, in the order in which it happened.
+	failed   map[string]bool
+	failures []Failure
 }
 
 // canFail reports whether a case covers something that can be failed: a MAY can't.
@@ -145,7 +166,7 @@ func (k *killer) mutant(ctx context.Context, m Mutant) (Row, error) {
 		cases = covering
 	}
 	offered := orAll(m.Transports)
-	rounds := []plan{cheapest(cases, offered), others(cases, offered)}
+	rounds := []plan{k.knownOf(m.ID), cheapest(cases, offered), others(cases, offered)}
 	if k.Full {
 		rounds = []plan{everywhere(cases, offered)}
 	}
@@ -160,7 +181,7 @@ func (k *killer) mutant(ctx context.Context, m Mutant) (Row, error) {
 		}
 		row.Results += len(results)
 		for _, c := range results {
-			k.note(c)
+			k.note(m.ID, c)
 			row.Caught = append(row.Caught, catches(c, m.Requirement, wanted)...)
 		}
 		if len(row.Caught) > 0 {
@@ -171,7 +192,7 @@ func (k *killer) mutant(ctx context.Context, m Mutant) (Row, error) {
 }
 
 // note remembers a case that a check of its own was failed in.
-func (k *killer) note(c result.Case) {
+func (k *killer) note(mutant string, c result.Case) {
 	if !isJudged(c) {
 		return
 	}
@@ -179,10 +200,44 @@ func (k *killer) note(c result.Case) {
 		if (check.Verdict == result.Fail || check.Verdict == result.Warn) && !isAmbient(check) {
 			k.mu.Lock()
 			k.failed[c.ID] = true
+			k.failures = append(k.failures, Failure{Mutant: mutant, Case: c.ID, Transport: c.Transport})
 			k.mu.Unlock()
 			return
 		}
 	}
+}
+
+// unfailed is the cases of a kind, or of both, that could be failed and were not.
+func (k *killer) unfailed(kind string) (list []*casefile.Case) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.Cases {
+		if (kind == "" || c.Kind == kind) && k.canFail(c) && !k.failed[c.ID] {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// search runs the cases that no mutant has failed with each mutant in turn.
+func (k *killer) search(ctx context.Context) error {
+	var tasks []func() error
+	for _, m := range k.Mutants {
+		tasks = append(tasks, func() error {
+			under, offered := k.subject(m.ID, m.Handler, m.Runtime, m.Transports), orAll(m.Transports)
+			for _, round := range []func([]*casefile.Case, []string) plan{cheapest, others} {
+				results, err := k.run(ctx, under, round(k.unfailed(m.Kind()), offered).withBaseline(under, k.Cases), k.Cases)
+				if err != nil {
+					return fmt.Errorf("mutant %s: %w", m.ID, err)
+				}
+				for _, c := range results {
+					k.note(m.ID, c)
+				}
+			}
+			return nil
+		})
+	}
+	return inParallel(k.Parallel, tasks)
 }
 
 // twin runs a twin with every case of its kind.

@@ -17,6 +17,8 @@ type Matrix struct {
 	// is empty when only some of the mutants were run.
 	Cases    int      `json:"cases"`
 	Unfailed []string `json:"unfailed-cases"`
+	// Failures is which mutant failed which case, as far as they were run.
+	Failures []Failure `json:"failures"`
 }
 
 // Row is one mutant.

@@ -3,6 +3,7 @@ package mutants
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"regexp"
 	"strings"
@@ -42,17 +43,21 @@ func kill(t *testing.T, o Options) *Matrix {
 	return m
 }
 
+var update = flag.Bool("update", false, "look for a mutant for each case that has none, and write known.tsv anew")
+
 func TestEveryMutantIsCaughtByACheckOfItsRequirement(t *testing.T) {
 	o := options(t)
-	o.Mutants = All()
+	o.Mutants, o.Known, o.Search = All(), Known(), *update
 	m := kill(t, o)
 	for _, row := range m.Silent() {
 		t.Errorf("%s breaks %s and is caught by nothing: %s", row.ID, row.Requirement, row.Sentence)
 	}
 	// Cases without a mutant stand in the log of this test: cases and mutants are
 	// written one after the other.
-	if len(m.Unfailed) == len(o.Cases) {
-		t.Error("no mutant fails any case")
+	if *update {
+		var text bytes.Buffer
+		require.NoError(t, m.WriteKnown(&text))
+		require.NoError(t, os.WriteFile("known.tsv", text.Bytes(), 0o644))
 	}
 }
 
