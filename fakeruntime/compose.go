@@ -44,18 +44,19 @@ func (s Stream) Bytes() []byte {
 	return all
 }
 
-// Compose turns a script into bytes. The case's ID goes into the instructions.
+// Compose turns a script into bytes. What the instructions call
+// the case goes into them.
 // An error names the record, counted from 1, or the memory key.
 //
 // Records with equal stored bodies have one URL (section 7), so they must not be
 // served in different ways: that is an error. When only their content types or
 // encodings differ, the later record's are served (R48).
-func Compose(caseID string, s Script, at Roots) (Stream, error) {
+func Compose(told string, s Script, at Roots) (Stream, error) {
 	out := Stream{Names: map[string]string{}, objects: map[string]reply{}, memory: map[string]reply{}}
 	if s.Chunk < 0 {
 		return out, fmt.Errorf("chunk: %d bytes a write can't be", s.Chunk)
 	}
-	c := composer{caseID: caseID, script: s, at: at, out: &out, from: map[string]int{}}
+	c := composer{told: told, script: s, at: at, out: &out, from: map[string]int{}}
 	var records [][]byte
 	late := map[int]time.Duration{}
 	for i, r := range s.Records {
@@ -138,7 +139,7 @@ func cut(writes [][]byte, n int) [][]byte {
 }
 
 type composer struct {
-	caseID string
+	told   string
 	script Script
 	at     Roots
 	out    *Stream

@@ -28,8 +28,10 @@ const (
 // Invocation is one invocation of a handler under test. Case, Identity, Trace and
 // Script say what the handler is given; Target says who it is.
 type Invocation struct {
-	// Case is the case's ID; a handler that follows instructions sees it.
+	// Case is the case's ID, for errors. Told is what instructions call the case: a
+	// handler that follows them sees it. It is the ID when empty.
 	Case     string
+	Told     string
 	Identity protocol.Identity
 	Trace    Trace
 	Script   Script
@@ -128,7 +130,7 @@ func (p *player) play(ctx context.Context) (map[string]string, error) {
 	} else {
 		defer servers.close()
 	}
-	if p.stream, err = Compose(p.Case, p.Script, servers.roots()); err != nil {
+	if p.stream, err = Compose(p.told(), p.Script, servers.roots()); err != nil {
 		return nil, err
 	}
 	servers.serve(p.stream)
@@ -141,6 +143,14 @@ func (p *player) play(ctx context.Context) (map[string]string, error) {
 		err = p.subprocess(ctx)
 	}
 	return p.stream.Names, err
+}
+
+// told is what instructions call the case.
+func (inv Invocation) told() string {
+	if inv.Told == "" {
+		return inv.Case
+	}
+	return inv.Told
 }
 
 func (t Target) transport() string {

@@ -28,7 +28,7 @@ func (c *composer) instructions(r Record) (Record, error) {
 	text, err := json.Marshal(struct {
 		Case string        `json:"case"`
 		Do   []Instruction `json:"do"`
-	}{c.caseID, r.Instructions})
+	}{c.told, r.Instructions})
 	if err != nil {
 		return r, fmt.Errorf("instructions: %w", err)
 	}

@@ -26,6 +26,7 @@ func (j *Judge) Judge(c *casefile.Case, e *result.Evidence) result.Case {
 		out.DurationMS += s.TookMS
 	}
 	l := &ledger{levels: j.levels}
+	c = c.WithNonce(e.Nonce)
 	switch {
 	case c.Handler != nil:
 		h := &handlerCase{ledger: l, c: c, e: e}

@@ -15,6 +15,9 @@ type Evidence struct {
 	Kind      string    `json:"kind"` // handler or runtime
 	Transport string    `json:"transport"`
 	Started   time.Time `json:"started"`
+	// Nonce stood in the place of the case's placeholder for one; empty when nothing
+	// did.
+	Nonce string `json:"nonce,omitempty"`
 	// Features is what the subject claims.
 	Features []string `json:"features,omitempty"`
 	// Steps is what the stage did, in order.

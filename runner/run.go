@@ -45,7 +45,8 @@ type Options struct {
 	// Parallel is how many cases run at the same time; zero is twice the number
 	// of processors, since most of a case is waiting.
 	Parallel int
-	// Seed makes session IDs; TimeScale multiplies time limits, zero is 1.
+	// Seed makes session IDs, what instructions call their case, and what stands in
+	// the place of [casefile.Nonce]; TimeScale multiplies time limits, zero is 1.
 	Seed      int64
 	TimeScale float64
 	// Evidence is the folder that evidence is written to; empty writes none.
@@ -292,8 +293,9 @@ func demanded(kind, feature string) bool {
 // play stages and judges one case.
 func (r *run) play(ctx context.Context, c *casefile.Case, transport string) result.Case {
 	started := time.Now()
+	s := seedsOf(r.Seed, c, transport)
 	j := stage.Job{
-		Case: c, Transport: transport, Features: r.Subject.features(c.Kind), Fake: r.Fake, Pool: r.pool,
+		Case: c.WithNonce(s.nonce), Told: s.told, Transport: transport, Features: r.Subject.features(c.Kind), Fake: r.Fake, Pool: r.pool,
 		Story: testscript.Play, Seed: r.Seed, TimeScale: r.TimeScale, Scratch: r.scratch,
 	}
 	if r.Subject.Handler != nil && c.Kind == casefile.KindHandler {
@@ -303,6 +305,7 @@ func (r *run) play(ctx context.Context, c *casefile.Case, transport string) resu
 		j.Runtime = &r.Subject.Runtime.RuntimeSubject
 	}
 	evidence := stage.Stage(ctx, j)
+	evidence.Nonce = s.nonce
 	out := r.judge.Judge(c, evidence)
 	out.DurationMS = time.Since(started).Milliseconds()
 	if r.Rerun != nil {

@@ -119,7 +119,7 @@ func invoke(ctx context.Context, job Job, step invocation, h *held, e *result.Ev
 		return ErrUnexpected
 	}
 	played, names, err := fakeruntime.Invocation{
-		Case: job.Case.ID, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: job.limit(), Kept: step.kept,
+		Case: job.Case.ID, Told: job.Told, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: job.limit(), Kept: step.kept,
 	}.Play(ctx)
 	if end := played.Ended(); step.last || end == nil || !end.Success() {
 		h.letGo()

@@ -21,6 +21,8 @@ const mainSession = "main"
 type Job struct {
 	Case      *casefile.Case
 	Transport string
+	// Told is what instructions call the case; its ID when empty.
+	Told string
 	// Handler or Runtime is the subject, by the case's kind.
 	Handler *HandlerSubject
 	Runtime *RuntimeSubject

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +41,9 @@ arguments it plays every case to the reference.
 CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 		RunE: func(c *cobra.Command, patterns []string) error {
 			f.choice.Patterns = patterns
+			if !c.Flags().Changed("seed") {
+				f.seed = freshSeed()
+			}
 			return a.run(c.Context(), f)
 		},
 	}
@@ -54,7 +58,8 @@ CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 	outputFlag(c, &f.outputs)
 	flags.StringVar(&f.evidence, "evidence", "", "`FOLDER` for evidence, emptied of an earlier run's (default evidence/SUBJECT, or evidence/SUBJECT.selection)")
 	flags.IntVar(&f.parallel, "parallel", 0, "`N` cases at the same time; 0 is twice the number of processors (default 0)")
-	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs are made from (default 0)")
+	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs, and the texts that vary, are made from (default a fresh one, which is printed)")
+	flags.Lookup("seed").DefValue = "" // else it would say 0 too
 	flags.Float64Var(&f.timeScale, "time-scale", 1, "`FACTOR` on every time limit, for slow machines")
 	return c
 }
@@ -98,6 +103,10 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	}
 	terminal := a.terminal(outputs)
 	terminal.Evidence = f.evidence
+	// First of all: a run that is killed can be repeated too.
+	if _, err := fmt.Fprintf(terminal.Out, "seed   %d\n", f.seed); err != nil {
+		return err
+	}
 	results, err := runner.Run(ctx, runner.Options{
 		Registry: s.registry, Cases: chosen, All: s.cases, Subject: under.Subject, Transports: f.choice.Transports,
 		Fake: fake, Programs: a.Programs, Parallel: f.parallel, Seed: f.seed, TimeScale: f.timeScale,
@@ -130,6 +139,10 @@ func (f runFlags) check() ([]output, error) {
 	return parseOutputs(f.outputs)
 }
 
+// freshSeed is a seed that no subject can know before. It has 31 bits, so that
+// every reader of JSON can carry it, and people can copy it.
+func freshSeed() int64 { return rand.Int64N(1 << 31) }
+
 // rerun is the command that runs one case again.
 func (f runFlags) rerun(c *casefile.Case, transport string) string {
 	words := []string{"pugmark-conform", "run"}
@@ -142,10 +155,7 @@ func (f runFlags) rerun(c *casefile.Case, transport string) string {
 	if f.timeScale != 1 {
 		words = append(words, "--time-scale", fmt.Sprint(f.timeScale))
 	}
-	if f.seed != 0 {
-		words = append(words, "--seed", fmt.Sprint(f.seed))
-	}
-	words = append(words, "--transport", transport, c.ID)
+	words = append(words, "--seed", fmt.Sprint(f.seed), "--transport", transport, c.ID)
 	for i, w := range words {
 		words[i] = shellQuoted(w)
 	}
