@@ -45,6 +45,15 @@ type Agreement struct {
 	Respond func(http.ResponseWriter) http.ResponseWriter
 	// Diagnostics takes what is for people; os.Stderr when nil (section 2.1).
 	Diagnostics io.Writer
+	// Session wraps what Code has of its invocation (the page of an SDK).
+	Session func(Session) Session
+	// Code is what the handler's author wrote with the SDK. Nil follows the
+	// instructions; [Minimal] is the smallest handler of the SDK's page.
+	Code func(context.Context, Session) error
+	// Status is the exit status that tells how an invocation ended (section 2.1): 1
+	// for an error and else 0 when nil. It is asked on the subprocess transport only,
+	// where nothing else tells.
+	Status func(err error) int
 }
 
 // Invocation is what a transport hands to the handler.
@@ -94,7 +103,16 @@ func (a Agreement) Run(ctx context.Context, inv Invocation) error {
 		inv: inv, log: log, encoder: protocol.NewEncoder(out), diagnostics: a.diagnostics(),
 		fetcher: fetcher{servers: servers, trace: inv.Trace.Valid()},
 	}
-	if err := t.follow(ctx); err != nil {
+	t.session = t
+	if a.Session != nil {
+		t.session = a.Session(t)
+	}
+	if a.Code != nil {
+		err = a.Code(ctx, t.session)
+	} else {
+		err = t.follow(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if closer, ok := out.(io.Closer); ok && a.Output != nil {

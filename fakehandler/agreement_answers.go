@@ -9,7 +9,7 @@ type observed struct {
 	Metadata map[string]string `json:"metadata"`
 	Snapshot *int64            `json:"snapshot,omitempty"`
 	Entries  []observedEntry   `json:"entries"`
-	Events   []observedEvent   `json:"events"`
+	Events   []Event           `json:"events"`
 }
 
 // observedEntry is an entry as the handler got it: a body, decoded, or an error.
@@ -37,12 +37,6 @@ func bodyOrError(body []byte, err error) outcomeOf {
 		body = []byte{}
 	}
 	return outcomeOf{Body: &body}
-}
-
-// observedEvent is a typed event.
-type observedEvent struct {
-	Event string `json:"event"`
-	Name  string `json:"name,omitempty"`
 }
 
 // loaded is the body of conform/loaded.

@@ -12,7 +12,7 @@ type sessionLog struct {
 	// memory is the root of the memory server, if one was announced.
 	memory  string
 	entries []*logEntry
-	events  []observedEvent
+	events  []Event
 	// unknownVersion: the stream is of a version of the protocol that this handler
 	// does not know, so it must end without Outputs (section 17).
 	unknownVersion bool
@@ -56,10 +56,10 @@ func readLog(r io.Reader) (*sessionLog, error) {
 		case protocol.EventMemory:
 			log.memory = in.URL
 		case protocol.EventStart, protocol.EventFork, protocol.EventWake:
-			log.events = append(log.events, observedEvent{Event: in.Event})
+			log.events = append(log.events, Event{Event: in.Event})
 			return log, nil
 		case protocol.EventPush:
-			log.events = append(log.events, observedEvent{Event: in.Event, Name: in.Name})
+			log.events = append(log.events, Event{Event: in.Event, Name: in.Name})
 			log.entries = append(log.entries, &logEntry{Input: in})
 		case "":
 			if !empty {

@@ -23,6 +23,8 @@ type turn struct {
 	encoder     *protocol.Encoder
 	diagnostics io.Writer
 	fetcher     fetcher
+	// session is the turn itself, as the seam Session lets code see it.
+	session Session
 }
 
 // operation is one member of the instructions' `do` list.
@@ -71,11 +73,16 @@ func fieldsOf(op string) (fields []string, known bool) {
 
 // follow does what the latest instructions say; without any, nothing.
 func (t *turn) follow(ctx context.Context) error {
-	entry := t.log.latest(NameInstructions)
+	var entry *Entry
+	for _, e := range t.session.Entries() {
+		if e.Name == NameInstructions {
+			entry = &e
+		}
+	}
 	if entry == nil {
 		return nil
 	}
-	body, err := t.fetcher.body(ctx, entry)
+	body, err := entry.Body(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", NameInstructions, err)
 	}
@@ -120,7 +127,7 @@ func (t *turn) operate(ctx context.Context, text json.RawMessage) error {
 	case "write":
 		return t.write(op)
 	case "write-remote":
-		return t.encode(op.output(nil, op.ContentType))
+		return t.session.Write(op.output(nil, op.ContentType))
 	case "pause", "sleep":
 		return t.suspend(op)
 	case "load":
@@ -138,23 +145,24 @@ func (t *turn) operate(ctx context.Context, text json.RawMessage) error {
 
 // observe reports all that the handler knows.
 func (t *turn) observe(ctx context.Context) error {
+	entries := t.session.Entries()
 	o := observed{
 		Session: t.inv.Identity.Session, Agent: t.inv.Identity.Agent, Metadata: t.inv.Identity.Metadata,
-		Entries: make([]observedEntry, 0, len(t.log.entries)), Events: t.log.events,
+		Entries: make([]observedEntry, 0, len(entries)), Events: t.session.Events(),
 	}
 	if o.Metadata == nil {
 		o.Metadata = map[string]string{}
 	}
 	if o.Events == nil {
-		o.Events = []observedEvent{}
+		o.Events = []Event{}
 	}
 	if t.inv.SnapshotKnown {
 		o.Snapshot = &t.inv.Identity.Snapshot
 	}
-	for _, e := range t.log.entries {
+	for _, e := range entries {
 		o.Entries = append(o.Entries, observedEntry{
 			Event: e.Event, Name: e.Name, Size: e.Size, ContentType: e.ContentType, SchemaURL: e.SchemaURL,
-			Metadata: e.Metadata, outcomeOf: bodyOrError(t.fetcher.body(ctx, e)),
+			Metadata: e.Metadata, outcomeOf: bodyOrError(e.Body(ctx)),
 		})
 	}
 	return t.answer(NameObserved, o)
@@ -199,7 +207,7 @@ func (t *turn) write(op operation) error {
 	if op.ContentType != "" {
 		contentType = op.ContentType
 	}
-	return t.encode(op.output(body, contentType))
+	return t.session.Write(op.output(body, contentType))
 }
 
 func (op operation) output(body []byte, contentType string) protocol.Output {
@@ -223,7 +231,7 @@ func (t *turn) suspend(op operation) error {
 		seconds := strconv.FormatFloat(*op.Seconds, 'f', -1, 64)
 		out.Metadata = map[string]string{protocol.MetadataDuration: seconds + "s"}
 	}
-	return t.encode(out)
+	return t.session.Write(out)
 }
 
 // load looks the latest entry of a name up (K3).
@@ -232,12 +240,12 @@ func (t *turn) load(ctx context.Context, op operation) error {
 		return t.unsupported(op.Op, "as")
 	}
 	l := loaded{Name: op.Name, As: op.As}
-	entry := t.log.latest(op.Name)
-	if entry == nil {
+	entry, found := t.session.Latest(op.Name)
+	if !found {
 		return t.answer(NameLoaded, l)
 	}
 	l.Found = true
-	body, err := t.fetcher.body(ctx, entry)
+	body, err := entry.Body(ctx)
 	switch {
 	case err != nil:
 		l.Error = err.Error()
@@ -266,12 +274,5 @@ func (t *turn) answer(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return t.encode(protocol.Output{Name: name, ContentType: "application/json", Data: body})
-}
-
-func (t *turn) encode(out protocol.Output) error {
-	if err := t.encoder.Encode(out); err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	return nil
+	return t.session.Write(protocol.Output{Name: name, ContentType: "application/json", Data: body})
 }

@@ -35,6 +35,10 @@ func (a Agreement) Main(args []string) int {
 		listener, err = inheritedListener(address)
 	default:
 		err = a.subprocess()
+		if err != nil {
+			a.complain(err)
+		}
+		return a.status(err)
 	}
 	if err != nil {
 		a.complain(err)
@@ -42,6 +46,16 @@ func (a Agreement) Main(args []string) int {
 	}
 	if listener != nil {
 		return serveUntilTerminated(listener, a.Handler())
+	}
+	return 0
+}
+
+func (a Agreement) status(err error) int {
+	switch {
+	case a.Status != nil:
+		return a.Status(err)
+	case err != nil:
+		return 1
 	}
 	return 0
 }

@@ -12,7 +12,8 @@
 // agreement with a handler subject has it. It is the handler side of the built-in
 // subject `reference`, so it is right by the text in everything that concerns a
 // handler. What a mutant or a twin changes, it changes by wrapping a field of
-// [Agreement].
+// [Agreement]. Below its code stands what an SDK offers ([Session]); another code on
+// it is the smallest handler of the SDK's page ([Minimal]).
 //
 // The package must not know the reference runtime, the storage or the stage: it is
 // a second reading of the protocol. It must not judge.

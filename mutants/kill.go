@@ -158,7 +158,7 @@ func (k *killer) mutant(ctx context.Context, m Mutant) (Row, error) {
 		return Row{}, fmt.Errorf("mutant %s: the requirement %q is not in the registry", m.ID, m.Requirement)
 	}
 	row := Row{ID: m.ID, Kind: m.Kind(), Requirement: m.Requirement, Level: string(requirement.Level), Sentence: m.Sentence, Caught: []Catch{}}
-	under := k.subject(m.ID, m.Handler, m.Runtime, m.Transports)
+	under := k.subject(m)
 	cases := k.kind(row.Kind)
 	covering := slices.DeleteFunc(slices.Clone(cases), func(c *casefile.Case) bool { return !slices.Contains(c.Covers, m.Requirement) })
 	row.Covered = len(covering) > 0
@@ -224,7 +224,7 @@ func (k *killer) search(ctx context.Context) error {
 	var tasks []func() error
 	for _, m := range k.Mutants {
 		tasks = append(tasks, func() error {
-			under, offered := k.subject(m.ID, m.Handler, m.Runtime, m.Transports), orAll(m.Transports)
+			under, offered := k.subject(m), orAll(m.Transports)
 			for _, round := range []func([]*casefile.Case, []string) plan{cheapest, others} {
 				results, err := k.run(ctx, under, round(k.unfailed(m.Kind()), offered).withBaseline(under, k.Cases), k.Cases)
 				if err != nil {
@@ -244,11 +244,15 @@ func (k *killer) search(ctx context.Context) error {
 func (k *killer) twin(ctx context.Context, number int, t Twin) (Outcome, error) {
 	out := Outcome{ID: t.ID, Kind: t.Kind(), Sentence: t.Sentence, Complaints: []Complaint{}}
 	cases, offered := k.share(k.kind(out.Kind), number), orAll(t.Transports)
+	if len(t.Features) > 0 {
+		cases = claimable(cases, t.Features)
+	}
 	where := rotating(cases, offered, number)
 	if k.Full {
 		where = everywhere(cases, offered)
 	}
-	results, err := k.run(ctx, k.subject(t.ID, t.Handler, t.Runtime, t.Transports), where, k.Cases)
+	under := k.subject(Mutant{ID: t.ID, Handler: t.Handler, Runtime: t.Runtime, Transports: t.Transports, Features: t.Features})
+	results, err := k.run(ctx, under, where, k.Cases)
 	if err != nil {
 		return out, fmt.Errorf("twin %s: %w", t.ID, err)
 	}

@@ -28,6 +28,8 @@ type Mutant struct {
 	Runtime func() *stage.Reference
 	// Transports is where it is wrong; empty is everywhere.
 	Transports []string
+	// Features is what a handler claims; empty is what that of the agreement does.
+	Features []string
 }
 
 // Twin is a peer that is right, and does what few others do.
@@ -41,6 +43,9 @@ type Twin struct {
 	Runtime func() *stage.Reference
 	// Transports is where it can be; empty is everywhere.
 	Transports []string
+	// Features is what a handler claims; empty is what that of the agreement does.
+	// It is put to the cases that need nothing else.
+	Features []string
 }
 
 // Idler is a subject that does nothing.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"pugmark.dev/conform/casefile"
-	"pugmark.dev/conform/fakehandler"
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/runner"
 	"pugmark.dev/conform/stage"
@@ -23,22 +22,37 @@ func (k *killer) kind(kind string) (cases []*casefile.Case) {
 	return cases
 }
 
-func (k *killer) subject(id string, handler func() fakehandler.Agreement, made func() *stage.Reference, transports []string) runner.Subject {
-	under := runner.Subject{Name: id}
-	if made != nil {
-		ops := made()
-		under.Runtime = &runner.RuntimeSide{RuntimeSubject: stage.RuntimeSubject{Name: id, Ops: ops}, Features: ops.Features()}
+// claimable is the cases that need no feature but these.
+func claimable(cases []*casefile.Case, features []string) (kept []*casefile.Case) {
+	for _, c := range cases {
+		if !slices.ContainsFunc(c.Needs, func(need string) bool { return !slices.Contains(features, need) }) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// subject is a mutant, or a twin by the fields that the two share.
+func (k *killer) subject(m Mutant) runner.Subject {
+	under := runner.Subject{Name: m.ID}
+	if m.Runtime != nil {
+		ops := m.Runtime()
+		under.Runtime = &runner.RuntimeSide{RuntimeSubject: stage.RuntimeSubject{Name: m.ID, Ops: ops}, Features: ops.Features()}
 		return under
 	}
-	side := &runner.HandlerSide{HandlerSubject: stage.HandlerSubject{Name: id}, Features: handlerFeatures()}
-	for _, t := range orAll(transports) {
+	features := m.Features
+	if len(features) == 0 {
+		features = handlerFeatures()
+	}
+	side := &runner.HandlerSide{HandlerSubject: stage.HandlerSubject{Name: m.ID}, Features: features}
+	for _, t := range orAll(m.Transports) {
 		switch t {
 		case protocol.TransportSubprocess:
-			side.Subprocess = k.command(id)
+			side.Subprocess = k.command(m.ID)
 		case protocol.TransportRPC:
-			side.RPC = k.command(id)
+			side.RPC = k.command(m.ID)
 		case protocol.TransportHTTP:
-			agreement := handler()
+			agreement := m.Handler()
 			if agreement.Diagnostics == nil {
 				agreement.Diagnostics = io.Discard // this process's are not the subject's
 			}
