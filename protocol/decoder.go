@@ -27,8 +27,8 @@ type Record[T Direction] struct {
 // Decoder reads the records of a stream, strictly by section 3. It takes any
 // JSON whitespace between records, or none, and ignores unknown fields of any
 // type. It hands out a record as soon as its closing brace has arrived and knows
-// no limit on the length of a line or a record short of memory. An unknown field
-// may nest 10,000 levels deep.
+// no limit on the length of a line or a record short of memory. A record may nest
+// 10,000 levels deep, its own braces included.
 //
 // What it refuses is told apart by the [Kind] of a [SyntaxError]; what its reader
 // could not do is a [ReadError]. A Decoder is not safe for concurrent use.

@@ -241,6 +241,27 @@ func TestMessagesNameTheFault(t *testing.T) {
 	}
 }
 
+// P3/unknown-fields: JSON sets no limit to nesting, so an error says which one is ours.
+func TestNestingHasALimitThatTheErrorNames(t *testing.T) {
+	arrays := func(n int) string { return `{"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}` }
+	objects := func(n int) string { return strings.Repeat(`{"{x\"":`, n) + "1" + strings.Repeat("}", n) }
+	for _, deepest := range []string{arrays(9_999), objects(10_000)} {
+		records, err := readOutputs(deepest + `{"name":"a"}`)
+		require.NoError(t, err)
+		require.Len(t, records, 2)
+	}
+	for _, deeper := range []string{arrays(10_000), objects(10_001)} {
+		_, err := readOutputs(deeper)
+		var fault *protocol.SyntaxError
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, protocol.KindSyntax, fault.Kind)
+		require.ErrorContains(t, err, "nests deeper than 10000 levels")
+	}
+	_, err := readOutputs(`{"x":` + strings.Repeat("[", 9_000) + "x")
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "10000")
+}
+
 func TestAFramedRecordWithABadFieldLeavesTheStreamReadable(t *testing.T) {
 	d := protocol.NewOutputDecoder(strings.NewReader(`{"fork":1} {"data":"*"}{"name":"c"}`))
 	rec, err := d.Next()

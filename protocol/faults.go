@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -99,6 +100,9 @@ func (d *Decoder[T]) explain(err error, start int64) error {
 	}
 	at := int(min(max(fault.Offset-start, 0), int64(len(record))))
 	fault.Kind = faultKind(err, record, at)
+	if fault.Kind == KindSyntax && nestsTooDeep(record, at) {
+		fault.Err = errNesting
+	}
 	fault.Excerpt = d.src.appendArrived(appendUpTo(nil, record[at:], excerptLimit), excerptLimit)
 	return fault
 }
@@ -126,6 +130,36 @@ func faultKind(err error, record []byte, at int) Kind {
 		return KindBadUTF8
 	}
 	return KindSyntax
+}
+
+// nestingLimit is how many levels of objects and arrays the JSON decoder reads, the
+// record's own braces included.
+const nestingLimit = 10_000
+
+// errNesting stands in for the JSON decoder's own error, which does not say the limit.
+var errNesting = fmt.Errorf("it nests deeper than %d levels, which is a limit of this decoder and not of JSON", nestingLimit)
+
+// nestsTooDeep reports whether the fault at a place of a record is one level of
+// nesting too many.
+func nestsTooDeep(record []byte, at int) bool {
+	if at >= len(record) || record[at] != '{' && record[at] != '[' {
+		return false
+	}
+	levels, inside := 0, false
+	for i := 0; i < at; i++ {
+		switch c := record[i]; {
+		case c == '"':
+			inside = !inside
+		case inside && c == '\\':
+			i++
+		case inside:
+		case c == '{' || c == '[':
+			levels++
+		case c == '}' || c == ']':
+			levels--
+		}
+	}
+	return !inside && levels >= nestingLimit
 }
 
 // insideString reports whether b, which is right up to its end, ends inside a

@@ -90,12 +90,14 @@ func (out Output) Route(current string) Route {
 
 // SplitMemoryName splits a name of the form memories/<namespace>/<object-name> at
 // its last slash, since a namespace may have slashes and an object name has none
-// (sections 8.2 and 8.4, reading R15). A name with no namespace or no object name
-// is no memory write (reading R10).
+// (sections 8.2 and 8.4, reading R15). A name with one segment only, which has no
+// slash after the prefix, is no memory write (section 5.3, reading R10). With the
+// slash it is one, also if either part is empty: that is for whoever stores it to
+// refuse.
 func SplitMemoryName(name string) (namespace, object string, ok bool) {
 	key, found := strings.CutPrefix(name, MemoryPrefix)
 	at := strings.LastIndexByte(key, '/')
-	if !found || at <= 0 || at == len(key)-1 {
+	if !found || at < 0 {
 		return "", "", false
 	}
 	return key[:at], key[at+1:], true

@@ -40,9 +40,10 @@ func TestRoutes(t *testing.T) {
 		{"deep namespace", protocol.Output{Name: "memories/team/ops/eu/k"}, protocol.Route{Kind: protocol.RouteMemory, Namespace: "team/ops/eu", Object: "k"}},
 		{"dots are for the store to refuse", protocol.Output{Name: "memories/../../x/y"}, protocol.Route{Kind: protocol.RouteMemory, Namespace: "../../x", Object: "y"}},
 		{"no object name (R10)", protocol.Output{Name: "memories/x"}, protocol.Route{Kind: protocol.RouteLocal}},
-		{"empty object name (R10)", protocol.Output{Name: "memories/x/"}, protocol.Route{Kind: protocol.RouteLocal}},
-		{"empty namespace", protocol.Output{Name: "memories//x"}, protocol.Route{Kind: protocol.RouteLocal}},
-		{"prefix alone", protocol.Output{Name: "memories/"}, protocol.Route{Kind: protocol.RouteLocal}},
+		{"empty object name is for the store to refuse", protocol.Output{Name: "memories/x/"}, protocol.Route{Kind: protocol.RouteMemory, Namespace: "x"}},
+		{"empty namespace is for the store to refuse", protocol.Output{Name: "memories//x"}, protocol.Route{Kind: protocol.RouteMemory, Object: "x"}},
+		{"both empty", protocol.Output{Name: "memories//"}, protocol.Route{Kind: protocol.RouteMemory}},
+		{"prefix alone (R10)", protocol.Output{Name: "memories/"}, protocol.Route{Kind: protocol.RouteLocal}},
 		{"other prefix", protocol.Output{Name: "Memories/a/b"}, protocol.Route{Kind: protocol.RouteLocal}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
