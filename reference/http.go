@@ -33,48 +33,51 @@ func (h HTTP) Invoke(ctx context.Context, invocation Invocation) error {
 	if err != nil {
 		return &InvocationError{Reason: ReasonStart, Err: err}
 	}
-	return post(ctx, target, wireOr(h.Wire), invocation)
+	_, err = post(ctx, target, wireOr(h.Wire), invocation)
+	return err
 }
 
 // post makes one POST of an invocation (P2.2/single-post). It speaks HTTP/1.1 over
 // a connection of its own rather than through a client: a client may give up on a
 // complete answer that came before the request was read (reading R19), may reuse a
 // connection that is just being closed, and follows redirects.
-func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation) error {
+//
+// The result says of a whole answer whether it had no length: then nothing but the
+// end of its connection shows that it is whole.
+func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation) (lengthless bool, err error) {
 	var body storage.Spool // for the length; nothing is chunked (P2.2/content-length, P2.2/no-chunked)
 	defer body.Close()
 	if err := wire.WriteInputs(&body, invocation.Inputs); err != nil {
-		return fmt.Errorf("gathering the inputs: %w", err)
+		return false, fmt.Errorf("gathering the inputs: %w", err)
 	}
 	request, err := newRequest(target, &body, invocation)
 	if err != nil {
-		return &InvocationError{Reason: ReasonLimit, Err: err}
+		return false, &InvocationError{Reason: ReasonLimit, Err: err}
 	}
 	conn, err := dial(ctx, target)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
-		return &InvocationError{Reason: ReasonConnection, Err: fmt.Errorf("%w: %w", errNoAnswer, err)}
+		return false, &InvocationError{Reason: ReasonConnection, Err: fmt.Errorf("%w: %w", errNoAnswer, err)}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	written := make(chan error, 1)
-	go func() { written <- request.Write(conn) }()
-	err = readResponse(conn, request, wire, invocation)
+	go func() { conn.sent.finish(request.Write(conn)) }()
+	lengthless, err = readResponse(conn, request, wire, invocation)
 	stop()
 	_ = conn.Close()
-	writeErr := <-written
+	writeErr := conn.sent.wait()
 	switch {
 	case err == nil:
-		return nil // whether or not the request was read whole
+		return lengthless, nil // whether or not the request was read whole
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	var failure *InvocationError
 	if errors.As(err, &failure) && failure.Reason == ReasonConnection && writeErr != nil && !errors.Is(writeErr, net.ErrClosed) {
 		failure.Err = fmt.Errorf("%w; sending the request: %w", failure.Err, writeErr)
 	}
-	return err
+	return false, err
 }
 
 // errNoAnswer says that not one byte of an answer came.
@@ -105,9 +108,16 @@ func newRequest(target *url.URL, body *storage.Spool, invocation Invocation) (*h
 	return request, nil
 }
 
+// connection is where a request goes.
+type connection struct {
+	net.Conn
+	// sent counts what goes out below Conn.
+	sent *sentConn
+}
+
 // dial connects to the first address of the host that answers; the error names
 // them all.
-func dial(ctx context.Context, target *url.URL) (net.Conn, error) {
+func dial(ctx context.Context, target *url.URL) (*connection, error) {
 	port := target.Port()
 	if port == "" {
 		port = target.Scheme // the resolver knows both by name
@@ -116,30 +126,37 @@ func dial(ctx context.Context, target *url.URL) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var failures []error
+	var failures error
+	fail := func(err error) {
+		if failures != nil {
+			err = fmt.Errorf("%w; %w", failures, err)
+		}
+		failures = err
+	}
 	for _, address := range addresses {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(address, port))
 		if err != nil {
-			failures = append(failures, err)
+			fail(err)
 			continue
 		}
+		sent := newSentConn(conn)
 		if target.Scheme != "https" {
-			return conn, nil
+			return &connection{sent, sent}, nil
 		}
-		secure := tls.Client(conn, &tls.Config{ServerName: target.Hostname()})
+		secure := tls.Client(sent, &tls.Config{ServerName: target.Hostname()})
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
-			failures = append(failures, err)
+			fail(err)
 			continue
 		}
-		return secure, nil
+		return &connection{secure, sent}, nil
 	}
-	return nil, errors.Join(failures...)
+	return nil, failures
 }
 
 // readResponse reads the answer: 200 and the whole body complete the invocation
-// (P2.2/status-200).
-func readResponse(conn io.Reader, request *http.Request, wire Wire, invocation Invocation) error {
+// (P2.2/status-200). It tells whether the body had no length.
+func readResponse(conn *connection, request *http.Request, wire Wire, invocation Invocation) (lengthless bool, err error) {
 	counted := &countingReader{r: conn}
 	reader := bufio.NewReader(counted)
 	response, err := http.ReadResponse(reader, request)
@@ -150,17 +167,18 @@ func readResponse(conn io.Reader, request *http.Request, wire Wire, invocation I
 		if counted.n == 0 {
 			err = fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
-		return &InvocationError{Reason: ReasonConnection, Err: err}
+		return false, &InvocationError{Reason: ReasonConnection, Err: err}
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return statusError(response)
+		return false, statusError(response)
 	}
 	var body io.Reader = response.Body
-	if response.ContentLength < 0 && len(response.TransferEncoding) == 0 {
-		body = untilClosed{body}
+	lengthless = response.ContentLength < 0 && len(response.TransferEncoding) == 0
+	if lengthless {
+		body = untilClosed{body, conn.sent}
 	}
-	return readOutputs(wire, body, invocation.Output)
+	return lengthless, readOutputs(wire, body, invocation.Output)
 }
 
 // countingReader counts what is read.
@@ -175,14 +193,25 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// untilClosed is a body that ends where its connection does. A server that closes
-// without having read the whole request resets the connection behind its answer.
-type untilClosed struct{ io.Reader }
+// untilClosed is a body that ends where its connection does. A connection that was
+// reset has not ended it (RFC 9112, section 8) - but a server that closes without having
+// read the whole request resets the connection behind its answer, which counts
+// (reading R19). So a reset is the end if the request can't have been read whole. One
+// that the peer's system has taken whole may lie there unread, and no one can tell;
+// then the answer is not known to be whole, and does not count.
+type untilClosed struct {
+	io.Reader
+	sent *sentConn
+}
 
 func (u untilClosed) Read(p []byte) (int, error) {
 	n, err := u.Reader.Read(p)
-	if errors.Is(err, syscall.ECONNRESET) {
+	switch {
+	case !errors.Is(err, syscall.ECONNRESET):
+	case u.sent.unread():
 		err = io.EOF
+	default:
+		err = fmt.Errorf("the answer has no Content-Length, so a reset does not show that it is whole: %w", err)
 	}
 	return n, err
 }

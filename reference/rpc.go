@@ -79,10 +79,47 @@ func (p *RPC) ask(ctx context.Context, process *server, invocation Invocation) e
 			cancel()
 		}
 	}()
-	err := post(posting, process.address, wireOr(p.Wire), invocation)
+	lengthless, err := post(posting, process.address, wireOr(p.Wire), invocation)
 	cancel()
 	<-watch
+	if err == nil && lengthless {
+		return process.endedWith(p.grace())
+	}
 	return err
+}
+
+// endedWith fails an answer that ended with its connection, if that ended because the
+// process did, and not well: the end of a process closes its connections as it would
+// have, so only its status tells a whole answer from one cut short (P2.2/status-200,
+// P16/failure). With status 0 the process ended its answer by exiting, and an answer that
+// says its length, or is in chunks, is whole whatever becomes of the process.
+//
+// That a process of several answers by one of them can't be seen: there only the
+// first one's end counts.
+func (s *server) endedWith(grace time.Duration) error {
+	if !s.ending() {
+		return nil
+	}
+	select {
+	case <-s.exited:
+	case <-time.After(grace): // it lives on: only its first thread has ended
+		return nil
+	}
+	if s.command.ProcessState.Success() {
+		return nil
+	}
+	return s.failure(errors.New("it ended with its answer, which had no length, so nothing shows that it is whole"))
+}
+
+// ending reports whether the process has ended or is about to, after one of its
+// connections was closed.
+func (s *server) ending() bool {
+	select {
+	case <-s.exited:
+		return true
+	default:
+		return exiting(s.command.Process.Pid, s.exited)
+	}
 }
 
 // hasEnded reports whether the process has ended, or does so within some time: its
@@ -103,7 +140,9 @@ func (p *RPC) explain(process *server, err error) error {
 		return err
 	}
 	// Twice the grace, since the first may pass in draining its output.
-	if (failure == nil || failure.Reason == ReasonConnection) && process.hasEnded(2*p.grace()) {
+	// So long, too, it may take for its last words to be read.
+	ended := failure != nil && (failure.Reason == ReasonExit || failure.Reason == ReasonSignal)
+	if (failure == nil || ended || failure.Reason == ReasonConnection) && process.hasEnded(2*p.grace()) && !ended {
 		failure = process.failure(err)
 	}
 	if failure == nil {
@@ -164,8 +203,9 @@ type server struct {
 	command *exec.Cmd
 	address *url.URL
 	capture *Capture
-	// ended is closed when the process has ended and its output was drained.
-	ended chan struct{}
+	// exited is closed when the process has ended, and ended when its output was
+	// drained, too.
+	exited, ended chan struct{}
 }
 
 func (p *RPC) start(environ []string) (*server, error) {
@@ -188,7 +228,7 @@ func (p *RPC) start(environ []string) (*server, error) {
 
 	process := &server{
 		command: exec.Command(p.Command[0], p.Command[1:]...),
-		address: address, capture: new(Capture), ended: make(chan struct{}),
+		address: address, capture: new(Capture), exited: make(chan struct{}), ended: make(chan struct{}),
 	}
 	process.command.Dir = p.Dir
 	process.command.Env = environ
@@ -231,6 +271,7 @@ func (s *server) watch(output *heldPipe, diagnostics io.Writer) {
 	}()
 	go func() {
 		_ = s.command.Wait()
+		close(s.exited)
 		output.exited()
 		<-drained
 		if output.held { // by a child of the handler, whose time is over
@@ -266,4 +307,17 @@ func (s *server) failure(err error) *InvocationError {
 		return &InvocationError{Reason: ReasonSignal, Signal: status.Signal(), Err: err}
 	}
 	return &InvocationError{Reason: ReasonExit, Exit: state.ExitCode(), Err: err}
+}
+
+// exitSoon is how long the end of a process is waited for where the system does not
+// show that it is ending.
+const exitSoon = 50 * time.Millisecond
+
+func soon(exited <-chan struct{}) bool {
+	select {
+	case <-exited:
+		return true
+	case <-time.After(exitSoon):
+		return false
+	}
 }

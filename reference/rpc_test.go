@@ -54,6 +54,24 @@ func serveDescriptor3(behaviour string) error {
 		case "record":
 			_ = os.WriteFile(os.Getenv(envRecord), body, 0o666)
 			return
+		case "killed without a length", "exit 3 without a length", "exit 0 without a length", "killed behind a length":
+			length := ""
+			if behaviour == "killed behind a length" {
+				length = "Content-Length: 13\r\n"
+			}
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				os.Exit(9)
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.0 200 OK\r\n"+length+"\r\n{\"name\":\"b\"}\n")
+			switch behaviour[:6] {
+			case "exit 3":
+				os.Exit(3)
+			case "exit 0":
+				os.Exit(0)
+			}
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			time.Sleep(time.Minute)
 		case "die":
 			fmt.Fprintln(os.Stderr, "dying in a request")
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -126,6 +144,34 @@ func TestRPCProcessThatDies(t *testing.T) {
 			want.Session = parentID
 			require.Equal(t, want, bare)
 			require.Empty(t, w.log(parentID))
+		})
+	}
+}
+
+// P16/failure, P2.2/status-200: an answer without a length ends with its connection, which a
+// process that is killed closes too. One that says its length is whole all the same.
+func TestRPCProcessThatEndsWithItsAnswer(t *testing.T) {
+	for behaviour, want := range map[string]*reference.InvocationError{
+		"killed without a length": {Reason: reference.ReasonSignal, Signal: syscall.SIGKILL},
+		"exit 3 without a length": {Reason: reference.ReasonExit, Exit: 3},
+		"exit 0 without a length": nil,
+		"killed behind a length":  nil,
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			for range 5 {
+				w := newWorld(t, parentID)
+				_, err := w.runtime.RunOnce(t.Context(), parentID, handledBy(rpc(t, behaviour)))
+				if want == nil {
+					require.NoError(t, err)
+					wantLines(t, "log", []string{"1 1.1 normal b="}, w.log(parentID))
+					continue
+				}
+				var got *reference.InvocationError
+				require.ErrorAs(t, err, &got)
+				require.ErrorContains(t, err, "no length")
+				require.Equal(t, []any{want.Reason, want.Exit, want.Signal}, []any{got.Reason, got.Exit, got.Signal})
+				require.Empty(t, w.log(parentID))
+			}
 		})
 	}
 }
