@@ -112,8 +112,14 @@ func answer(t *testing.T, readAll bool, raw string) string {
 
 // R19: a whole answer counts, every time, though nothing of the request was read.
 func TestAnswerBeforeTheRequestWasRead(t *testing.T) {
+	for _, entries := range []int{50, 300, 2000} { // 200 kB to 8 MB: more than a socket of the peer's takes unread
+		testAnswerBeforeTheRequestWasRead(t, entries)
+	}
+}
+
+func testAnswerBeforeTheRequestWasRead(t *testing.T, entries int) {
 	w := newWorld(t, parentID)
-	for range 300 {
+	for range entries {
 		w.push(parentID, strings.Repeat("n", 4000), "x")
 	}
 	for name, raw := range map[string]string{
@@ -127,6 +133,59 @@ func TestAnswerBeforeTheRequestWasRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A connection that is reset behind a request that was read whole has not ended the
+// answer (P2.2/status-200); one that says its length, or was reset behind its last chunk, had
+// ended before.
+func TestConnectionResetBehindAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw   string
+		whole bool
+	}{
+		"until closed":   {"HTTP/1.0 200 OK\r\n\r\n{\"name\":\"b\"}", false},
+		"content length": {"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"name\":\"b\"}", true},
+		"chunked":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{\"name\":\"b\"}\r\n0\r\n\r\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 5 {
+				w := newWorld(t, parentID)
+				w.push(parentID, "a", "x")
+				err := runAt(t, w, resetting(t, c.raw))
+				if c.whole {
+					require.NoError(t, err)
+					continue
+				}
+				var failure *reference.InvocationError
+				require.ErrorAs(t, err, &failure)
+				require.Equal(t, reference.ReasonConnection, failure.Reason)
+				require.ErrorContains(t, err, "Content-Length")
+				wantLines(t, "log", []string{"1 1.1 queueing a=x"}, w.log(parentID))
+			}
+		})
+	}
+}
+
+// resetting is a server that reads a request whole, answers it with raw bytes and
+// resets the connection.
+func resetting(t *testing.T, raw string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		if req, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			_, _ = io.Copy(io.Discard, req.Body)
+		}
+		_, _ = io.WriteString(conn, raw)
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		_ = conn.Close()
+	}()
+	return "http://" + listener.Addr().String()
 }
 
 func TestAnswers(t *testing.T) {
@@ -231,6 +290,8 @@ func TestBothServersAnswerDuringTheInvocation(t *testing.T) {
 		requireAnswer(t, objectURL, 200, "text/plain", "hello")
 		requireAnswer(t, objectURL[:len(objectURL)-1], 404, "", "")
 		requireAnswer(t, strings.Replace(objectURL, "sha256:", "SHA256:", 1), 404, "", "")
+		requireAnswer(t, strings.Replace(objectURL, "sha256:", "sha256%3A", 1), 200, "text/plain", "hello") // the same path (RFC 3986)
+		requireAnswer(t, strings.Replace(objectURL, "/sha256:", "/%2Fsha256:", 1), 404, "", "")
 		requireAnswer(t, memoryURL+"ns/k", 404, "", "")
 		return call.emit(
 			text("memories/ns/k", "first"), text("memories/ns/k", "second"),
@@ -283,6 +344,57 @@ func requireAnswer(t *testing.T, url string, status int, contentType, body strin
 		require.EqualValues(t, len(body), response.ContentLength)
 	}
 	return response
+}
+
+// P7/success-response, P7.1/identical: bytes that are one entry's body as they are and another's
+// encoded have URLs that tell them apart, in the one shape of URLs (P7/object-url).
+func TestOneBodyWithSeveralEncodings(t *testing.T) {
+	small, err := protocol.Compress("gzip", []byte("small"))
+	require.NoError(t, err)
+	large := []byte(strings.Repeat("not really packed ", 100))
+	for _, order := range [][]string{{"", "gzip"}, {"gzip", ""}, {"zstd", "", "gzip", "zstd"}} {
+		w := newWorld(t, parentID)
+		for _, body := range [][]byte{small, large} {
+			for _, encoding := range order {
+				_, err := w.runtime.Push(t.Context(), parentID, reference.Object{
+					Name: encoding, ContentType: "text/plain", ContentEncoding: encoding, Body: strings.NewReader(string(body)),
+				})
+				require.NoError(t, err)
+			}
+		}
+		_, call := w.once(parentID, func(call *invocation) error {
+			for i, input := range call.inputs[1 : 1+2*len(order)] {
+				body := [][]byte{small, large}[i/len(order)]
+				require.Regexp(t, `^http://127\.0\.0\.1:[0-9]+/`+protocol.Digest(body)+`$`, input.URL)
+				require.Equal(t, order[i%len(order)], input.ContentEncoding)
+				response := requireAnswer(t, input.URL, 200, "text/plain", string(body))
+				require.Equal(t, input.ContentEncoding, response.Header.Get("Content-Encoding"), "entry %d of %q", i, order)
+			}
+			return nil
+		})
+		require.NotNil(t, call)
+	}
+}
+
+// P17/closed-urls: the root of any entry's URL has all objects of the log.
+func TestEveryRootHasEveryObject(t *testing.T) {
+	w := newWorld(t, parentID)
+	for _, encoding := range []string{"", "gzip"} {
+		_, err := w.runtime.Push(t.Context(), parentID, reference.Object{
+			ContentType: "text/plain", ContentEncoding: encoding, Body: strings.NewReader("body in " + encoding),
+		})
+		require.NoError(t, err)
+	}
+	w.once(parentID, func(call *invocation) error {
+		for _, at := range call.inputs[1:3] {
+			root := at.URL[:strings.LastIndex(at.URL, "/")]
+			for _, input := range call.inputs[1:3] {
+				response := requireAnswer(t, root+input.URL[strings.LastIndex(input.URL, "/"):], 200, "text/plain", string(input.Data))
+				require.Equal(t, input.ContentEncoding, response.Header.Get("Content-Encoding"))
+			}
+		}
+		return nil
+	})
 }
 
 func TestServersAreReadOnly(t *testing.T) {

@@ -18,19 +18,25 @@ type objectIndex struct {
 	// all yields the log.
 	all func() iter.Seq2[located, error]
 
-	mu      sync.Mutex
-	objects map[[32]byte]int32
-	// kinds are the different pairs of type and encoding, which are few.
-	kinds   []objectKind
-	numbers map[objectKind]int32
+	mu sync.Mutex
+	// objects has the content type of each body in each encoding that the log has it
+	// in: the same bytes can be one entry's body as they are, and another's encoded.
+	objects map[objectKey]int32
+	// texts are the different types and encodings, which are few.
+	texts   []string
+	numbers map[string]int32
 	// whole says that all was read.
 	whole bool
 }
 
-type objectKind struct{ contentType, contentEncoding string }
+// objectKey is a body and the number of its encoding's text.
+type objectKey struct {
+	digest   [32]byte
+	encoding int32
+}
 
 func newObjectIndex(all func() iter.Seq2[located, error]) *objectIndex {
-	return &objectIndex{all: all, objects: make(map[[32]byte]int32), numbers: make(map[objectKind]int32)}
+	return &objectIndex{all: all, objects: make(map[objectKey]int32), numbers: make(map[string]int32)}
 }
 
 // replayed makes an entry's body known, before the handler knows its URL.
@@ -43,41 +49,51 @@ func (x *objectIndex) replayed(entry storage.Entry) {
 	x.add(entry)
 }
 
-// add wants the lock. Of equal bodies the later entry's type counts (reading R48).
+// add wants the lock. Of equal bodies in one encoding the later entry's type counts
+// (reading R48).
 func (x *objectIndex) add(entry storage.Entry) {
-	key, ok := digestBytes(entry.Digest)
+	digest, ok := digestBytes(entry.Digest)
 	if !ok {
 		return
 	}
-	kind := objectKind{entry.ContentType, entry.ContentEncoding}
-	number, known := x.numbers[kind]
-	if !known {
-		number = int32(len(x.kinds))
-		x.kinds = append(x.kinds, kind)
-		x.numbers[kind] = number
-	}
-	x.objects[key] = number
+	x.objects[objectKey{digest, x.number(entry.ContentEncoding)}] = x.number(entry.ContentType)
 }
 
-// lookup finds the body with a digest, if the log has one.
-func (x *objectIndex) lookup(digest string) (object servedObject, found bool, err error) {
+func (x *objectIndex) number(text string) int32 {
+	number, known := x.numbers[text]
+	if !known {
+		number = int32(len(x.texts))
+		x.texts = append(x.texts, text)
+		x.numbers[text] = number
+	}
+	return number
+}
+
+// lookup finds the body with a digest, if the log has one: in the given encoding, or
+// else in any other that the log has it in.
+func (x *objectIndex) lookup(digest, encoding string) (object servedObject, found bool, err error) {
 	key, ok := digestBytes(digest)
 	if !ok {
 		return servedObject{}, false, nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	number, found := x.objects[key]
+	at := objectKey{key, x.number(encoding)}
+	number, found := x.objects[at]
 	if !found {
 		if err := x.readAll(); err != nil {
 			return servedObject{}, false, err
 		}
-		if number, found = x.objects[key]; !found {
-			return servedObject{}, false, nil
-		}
+		number, found = x.objects[at]
 	}
-	kind := x.kinds[number]
-	return servedObject{digest, kind.contentType, kind.contentEncoding}, true, nil
+	for other := 0; !found && other < len(x.texts); other++ {
+		at.encoding = int32(other)
+		number, found = x.objects[at]
+	}
+	if !found {
+		return servedObject{}, false, nil
+	}
+	return servedObject{digest, x.texts[number], x.texts[at.encoding]}, true, nil
 }
 
 func (x *objectIndex) readAll() error {

@@ -11,7 +11,7 @@ import (
 // inputs yields the input stream of an invocation (section 4.2): the memory
 // announcement, the log, which is parts, and the lifecycle event. It holds one entry
 // at a time.
-func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s servers, index *objectIndex) iter.Seq2[protocol.Input, error] {
+func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s *servers, index *objectIndex) iter.Seq2[protocol.Input, error] {
 	return func(yield func(protocol.Input, error) bool) {
 		if !yield(protocol.Input{Event: protocol.EventMemory, URL: s.memory}, nil) { // P4.2/memory-first, P4.2/memory-once
 			return
@@ -25,7 +25,12 @@ func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s
 				continue
 			}
 			index.replayed(entry.Entry)
-			if !yield(v.input(entry, s), nil) {
+			url, err := s.objectURL(entry.Entry)
+			if err != nil {
+				yield(protocol.Input{}, err)
+				return
+			}
+			if !yield(v.input(entry, url), nil) {
 				return
 			}
 		}
@@ -36,9 +41,9 @@ func (r *Runtime) inputs(ctx context.Context, v view, parts []storage.Version, s
 
 // input is the record of one entry (section 4.1). The URL is there for inlined and
 // for empty bodies too (reading R49).
-func (v view) input(entry located, s servers) protocol.Input {
+func (v view) input(entry located, url string) protocol.Input {
 	input := protocol.Input{
-		URL:             s.objectURL(entry.Entry),
+		URL:             url,
 		Size:            entry.Size,
 		ContentType:     entry.ContentType,
 		ContentEncoding: entry.ContentEncoding,

@@ -11,39 +11,77 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/storage"
 )
 
-// servers are the two HTTP servers of one invocation (section 7).
+// servers are the HTTP servers of one invocation (section 7): the memory server, and
+// the object server, which has a port for each content encoding in the log.
+//
+// The URL of an object is its digest and nothing else (P17/closed-urls). The same
+// bytes can be one entry's body as they are and another's encoded, and each URL must
+// answer with its own entry's Content-Encoding (P7/success-response), which a handler
+// believes (reading R30). What the shape leaves free is the port. A body is served on
+// every port, so that one root will do for whoever makes URLs of digests.
 type servers struct {
-	// objects is the root of object URLs, without a slash at its end.
-	objects string
+	runtime *Runtime
+	ctx     context.Context
+	session string
+	index   *objectIndex
 	// memory is the URL that is announced (P8.1/trailing-slash).
 	memory string
-	close  func()
+
+	mu sync.Mutex
+	// roots are the roots of object URLs by encoding, without a slash at their end.
+	roots   map[string]string
+	closers []func()
 }
 
 // startServers serves the objects of index and all memory until close is called. The
 // ports are new ones each time (P7/urls-change).
-func (r *Runtime) startServers(ctx context.Context, session string, index *objectIndex) (servers, error) {
-	objects := decorated(r.ObjectServer, r.tracedReads(spanObject, session, objectHandler{runtime: r, index: index}))
-	objectRoot, closeObjects, err := r.serve(ctx, objects)
-	if err != nil {
-		return servers{}, fmt.Errorf("starting the object server: %w", err)
+func (r *Runtime) startServers(ctx context.Context, session string, index *objectIndex) (*servers, error) {
+	s := &servers{runtime: r, ctx: ctx, session: session, index: index, roots: make(map[string]string)}
+	if _, err := s.root(""); err != nil {
+		return nil, err
 	}
 	memory := decorated(r.MemoryServer, r.tracedReads(spanMemory, session, memoryHandler{runtime: r}))
-	memoryRoot, closeMemory, err := r.serve(ctx, memory)
+	root, closeMemory, err := r.serve(ctx, memory)
 	if err != nil {
-		closeObjects()
-		return servers{}, fmt.Errorf("starting the memory server: %w", err)
+		s.close()
+		return nil, fmt.Errorf("starting the memory server: %w", err)
 	}
-	return servers{
-		objects: objectRoot,
-		memory:  memoryRoot + memoryPath,
-		close:   func() { closeObjects(); closeMemory() },
-	}, nil
+	s.memory = root + memoryPath
+	s.closers = append(s.closers, closeMemory)
+	return s, nil
+}
+
+// root is the root of the URLs of objects in an encoding. It opens a port when it is
+// first asked for one.
+func (s *servers) root(encoding string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if root, open := s.roots[encoding]; open {
+		return root, nil
+	}
+	objects := objectHandler{runtime: s.runtime, index: s.index, encoding: encoding}
+	root, closeRoot, err := s.runtime.serve(s.ctx,
+		decorated(s.runtime.ObjectServer, s.runtime.tracedReads(spanObject, s.session, objects)))
+	if err != nil {
+		return "", fmt.Errorf("starting the object server: %w", err)
+	}
+	s.roots[encoding] = root
+	s.closers = append(s.closers, closeRoot)
+	return root, nil
+}
+
+func (s *servers) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, closeServer := range s.closers {
+		closeServer()
+	}
 }
 
 func decorated(decorate func(http.Handler) http.Handler, handler http.Handler) http.Handler {
@@ -82,14 +120,16 @@ func (r *Runtime) serve(ctx context.Context, handler http.Handler) (root string,
 type objectHandler struct {
 	runtime *Runtime
 	index   *objectIndex
+	// encoding is the one that is served of bodies that have several.
+	encoding string
 }
 
 func (h objectHandler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !isRead(w, req) {
 		return
 	}
-	digest := strings.TrimPrefix(req.URL.EscapedPath(), "/")
-	object, found, err := h.index.lookup(digest)
+	digest := strings.TrimPrefix(req.URL.Path, "/") // a colon that is percent-encoded is a colon
+	object, found, err := h.index.lookup(digest, h.encoding)
 	switch {
 	case err != nil:
 		h.runtime.logger().Error("looking for a body", "digest", digest, "error", err)
@@ -165,6 +205,28 @@ type servedObject struct{ digest, contentType, contentEncoding string }
 // untyped is the content type of bodies whose writer gave none.
 const untyped = "application/octet-stream"
 
+// servable gives the encoding that an entry is stored with: gzip, zstd or none
+// (sections 4.1 and 5.1). Any other could be served, but read by no handler (reading
+// R30); identity is HTTP's name for none. The type becomes a header field, which can't
+// hold control characters: net/http would put spaces for line ends, and the type of
+// the record and of the server would differ (P7/success-response).
+func servable(contentType, contentEncoding string) (encoding string, err error) {
+	switch contentEncoding {
+	case "", protocol.CodingGzip, protocol.CodingZstd:
+	case protocol.CodingIdentity:
+		contentEncoding = ""
+	default:
+		return "", fmt.Errorf("content-encoding %.64q is not known: an entry has %s, %s or none",
+			contentEncoding, protocol.CodingGzip, protocol.CodingZstd)
+	}
+	isControl := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	if strings.ContainsFunc(contentType, isControl) {
+		return "", fmt.Errorf("content-type %.64q has a control character: it is served as a header field, which takes none but tabs",
+			contentType)
+	}
+	return contentEncoding, nil
+}
+
 // serveBody answers with a body as it is stored (P7/success-response).
 func (r *Runtime) serveBody(w http.ResponseWriter, req *http.Request, object servedObject) {
 	body, err := r.Store.OpenBody(req.Context(), object.digest)
@@ -193,6 +255,7 @@ func (r *Runtime) serveBody(w http.ResponseWriter, req *http.Request, object ser
 }
 
 // objectURL is where an entry's body is served (P7/object-url, P17/closed-urls).
-func (s servers) objectURL(entry storage.Entry) string {
-	return s.objects + protocol.ObjectPath(entry.Digest)
+func (s *servers) objectURL(entry storage.Entry) (string, error) {
+	root, err := s.root(entry.ContentEncoding)
+	return root + protocol.ObjectPath(entry.Digest), err
 }
