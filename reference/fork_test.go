@@ -1,6 +1,9 @@
 package reference_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,6 +109,24 @@ func TestOnlyForksPauseTheParent(t *testing.T) {
 			require.Equal(t, c.paused, call == nil)
 			require.Len(t, w.log(childID)[len(w.log(parentID)):], 1, "entries of the child")
 		})
+	}
+}
+
+// R24, P11.1/existing-child: of two forks to one ID the first makes the child, and the runtime says
+// that it left the other out.
+func TestTwoForksToOneID(t *testing.T) {
+	w := newWorld(t, parentID)
+	var said bytes.Buffer
+	w.runtime.Logger = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	w.once(parentID, emits(text("a", "x"), forkTo(childID, "one", "first"), forkTo(otherID, "else", "x"), forkTo(childID, "two", "second")))
+	require.Empty(t, said.String())
+	_, call := w.once(parentID)
+	wantLines(t, "parent's inputs", []string{"push a", ""}, events(call))
+	wantLines(t, "child", []string{"1 1.1 normal a=x", "1 1.2 normal one=first fork:2", "1 1.3 normal else=x fork:3",
+		"1 1.4 normal two=second fork:2", "2 1.1 normal one=first"}, w.log(childID))
+	require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
+	for _, word := range []string{"left out", "child=" + childID, "sequence=4", "name=two"} {
+		require.Contains(t, said.String(), word)
 	}
 }
 

@@ -171,9 +171,16 @@ func (r *Runtime) leftover(ctx context.Context, at storage.Version) (leftover, e
 // of it may have been done before, in part or whole, by us or by a concurrent
 // runtime (P11.1/crash-recovery, S5/crash-points).
 func (r *Runtime) settle(ctx context.Context, parent storage.Manifest, left leftover) error {
+	made := make(map[string]bool, len(left.forks))
 	for _, fork := range left.forks {
+		if made[fork.TargetSession] { // P11.1/existing-child, reading R24: the first one made it
+			r.logger().Warn("a fork was left out: another one of its snapshot has its ID", "session", left.at.Session,
+				"version", left.at.Version, "sequence", fork.Sequence, "name", fork.Name, "child", fork.TargetSession)
+			continue
+		}
+		made[fork.TargetSession] = true
 		if err := r.makeChild(ctx, parent, left.at, fork); err != nil {
-			return fmt.Errorf("making child %s: %w", fork.TargetSession, err)
+			return fmt.Errorf("making child %q: %w", fork.TargetSession, err)
 		}
 	}
 	return r.deliver(ctx, left)
@@ -214,7 +221,7 @@ func (r *Runtime) deliver(ctx context.Context, left leftover) error {
 
 func (r *Runtime) deliverTo(ctx context.Context, target string, source storage.Version, entries []storage.Entry) error {
 	if _, err := r.loadSession(ctx, target); err != nil {
-		return fmt.Errorf("delivering to session %s: %w", target, err)
+		return fmt.Errorf("delivering to session %q: %w", target, err)
 	}
 	after := entries[0].TargetVersion
 	for _, entry := range entries {
