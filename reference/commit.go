@@ -53,7 +53,8 @@ func (r *Runtime) commit(ctx context.Context, v view, o *outputs) (wrote bool, e
 }
 
 // deliverMemory commits memory writes that no snapshot records, because there was
-// nothing else. The store serialises them (P8.4/serialised), and the last one to a
+// nothing else: one namespace after the other, so they are not all or nothing (see
+// the limits of the package). The store serialises them (P8.4/serialised), and the last one to a
 // name is what readers get (P8.4/replaces).
 func (r *Runtime) deliverMemory(ctx context.Context, writes []storage.MemoryWrite) error {
 	byNamespace := make(map[string][]storage.Entry)

@@ -60,7 +60,7 @@ func (r *Runtime) readControl(ctx context.Context, entry storage.Entry) (Control
 // sleep starts again at the commit time plus its clamped duration (P10/clamp). No
 // other content type is used (P17/closed-content-types).
 func (r *Runtime) controlEntry(ctx context.Context, p pause) (storage.Entry, error) {
-	control := Control{Status: StatusStopped, Reason: strings.ToValidUTF8(p.reason, "\uFFFD")}
+	control := Control{Status: StatusStopped, Reason: p.reason}
 	if p.sleep {
 		control.StartAt = r.clock().Now().Add(protocol.ClampSleep(p.duration)).UTC()
 	}

@@ -35,6 +35,22 @@
 // [*RequestError] is the caller's and changes nothing, and any other is the
 // runtime's own trouble, most often its store's.
 //
+// # Limits
+//
+//   - Memory writes and nothing else add no version (P8.4/no-version), so no file holds
+//     them all: each namespace is committed by itself, the names of one together. A
+//     crash, or a store that fails, between two namespaces leaves the first one written
+//     and no record of the other. S3/atomic-snapshot then holds within a namespace only;
+//     reading R54 holds, since all of it comes after the handler's success. Nothing was
+//     committed to the session, so its handler is invoked on the same version again, and
+//     writes both (P1/replay-tolerant). With anything for the session's log beside them, memory writes
+//     are recorded in its snapshot and completed from there.
+//   - An answer with neither Content-Length nor chunks is whole when its connection ends,
+//     and a server that dies ends its connections just so. On RPC the status of the
+//     process tells the two apart, if the process is not one of several that answer. Over
+//     HTTP nothing does.
+//   - A record may nest 10,000 levels deep, and 1 MiB is kept of a pause's reason.
+//
 // # Seams
 //
 // The package must not know the harness that judges runtimes with its help; it

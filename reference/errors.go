@@ -2,8 +2,10 @@ package reference
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 )
 
 // Reason says in one word why an invocation failed.
@@ -50,7 +52,8 @@ type InvocationError struct {
 	Err error
 }
 
-// Error gives one sentence, and the end of stderr on the lines after it.
+// Error gives one sentence, and what was kept of stderr on the lines after it. What
+// a terminal would obey is shown as an escape in both.
 func (e *InvocationError) Error() string {
 	var b strings.Builder
 	if e.Session != "" {
@@ -59,7 +62,7 @@ func (e *InvocationError) Error() string {
 	b.WriteString(e.what())
 	if text := e.Stderr.String(); text != "" {
 		b.WriteString("; its stderr:\n")
-		b.WriteString(strings.TrimRight(text, "\n"))
+		b.WriteString(visible(strings.TrimRight(text, "\n"), "\n\t"))
 	}
 	return b.String()
 }
@@ -87,10 +90,27 @@ func (e *InvocationError) what() string {
 		text = "the handler failed"
 	}
 	if e.Err != nil {
-		text += ": " + e.Err.Error()
+		text += ": " + visible(e.Err.Error(), "")
 	}
 	return text
 }
 
 // Unwrap gives Err.
 func (e *InvocationError) Unwrap() error { return e.Err }
+
+// visible escapes in text all that is not printable, other than what keep has: line
+// ends could forge lines of a log, and a terminal obeys escape sequences. Messages
+// quote what handlers and stores said where they name it; this is for what a library
+// or a system call names.
+func visible(text, keep string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if unicode.IsPrint(r) || strings.ContainsRune(keep, r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}

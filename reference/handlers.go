@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,5 +43,9 @@ func (g Registry) names() string {
 	if len(g.Named) == 0 {
 		return "none"
 	}
-	return `"` + strings.Join(slices.Sorted(maps.Keys(g.Named)), `", "`) + `"`
+	names := slices.Sorted(maps.Keys(g.Named))
+	for i, name := range names {
+		names[i] = strconv.Quote(name)
+	}
+	return strings.Join(names, ", ")
 }

@@ -2,12 +2,10 @@ package reference
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
-	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/storage"
 )
 
@@ -67,17 +65,14 @@ func (r *Runtime) WriteMemory(ctx context.Context, key string, object Object) er
 		err = storage.CheckMemoryName(namespace, name)
 	}
 	if err == nil {
-		err = checkTexts([]string{key, object.ContentType, object.ContentEncoding, object.SchemaURL}, object.Metadata)
+		err = checkTexts([]string{namespace}, nil)
 	}
-	if err == nil && protocol.IsControl(object.ContentType) {
-		err = errors.New("only the runtime writes control messages")
+	var entry storage.Entry
+	if err == nil {
+		entry, err = object.entry(name)
 	}
 	if err != nil {
 		return &RequestError{fmt.Errorf("writing memory object %.200q: %w", key, err)}
-	}
-	entry := storage.Entry{
-		Name: name, ContentType: object.ContentType, ContentEncoding: object.ContentEncoding,
-		SchemaURL: object.SchemaURL, Metadata: object.Metadata,
 	}
 	if err := r.putBody(ctx, &entry, object.Body); err != nil {
 		return err

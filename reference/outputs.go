@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/storage"
@@ -56,6 +58,10 @@ func (o *outputs) take(record protocol.Record[protocol.Output]) error {
 	if protocol.IsControl(out.ContentType) { // reading R8
 		return o.refuse(record, errors.New("only the runtime writes control messages"))
 	}
+	encoding, err := servable(out.ContentType, out.ContentEncoding)
+	if err != nil {
+		return o.refuse(record, err)
+	}
 	route := out.Route(o.manifest.Session)
 	switch route.Kind {
 	case protocol.RouteNone:
@@ -64,7 +70,7 @@ func (o *outputs) take(record protocol.Record[protocol.Output]) error {
 		return o.takePause(record, route)
 	}
 	entry := storage.Entry{
-		ContentType: out.ContentType, ContentEncoding: out.ContentEncoding,
+		ContentType: out.ContentType, ContentEncoding: encoding,
 		SchemaURL: out.SchemaURL, Name: out.Name, Metadata: out.Metadata,
 	}
 	switch route.Kind {
@@ -103,6 +109,10 @@ func (o *outputs) takePause(record protocol.Record[protocol.Output], route proto
 	return nil
 }
 
+// pauseReason reads a reason, which is UTF-8 (section 10): the control message is
+// JSON, and can hold no other text. What it can't hold, and what is over maxReason, is
+// lost; the runtime says so, and keeps the pause and all other outputs, as it does
+// for a duration that does not parse (reading R7).
 func (o *outputs) pauseReason(record protocol.Record[protocol.Output]) (string, error) {
 	body, err := o.body(record)
 	if err != nil {
@@ -118,11 +128,30 @@ func (o *outputs) pauseReason(record protocol.Record[protocol.Output]) (string, 
 		return "", o.refuse(record, err)
 	}
 	defer plain.Close()
-	reason, err := io.ReadAll(io.LimitReader(plain, maxReason))
+	reason, err := io.ReadAll(io.LimitReader(plain, maxReason+1))
 	if err != nil {
 		return "", o.refuse(record, err)
 	}
-	return string(reason), nil
+	if len(reason) > maxReason {
+		reason = reason[:lastBoundary(reason, maxReason)]
+		o.runtime.logger().Warn("the reason of a pause was cut", "session", o.manifest.Session, "bytes", len(reason))
+	}
+	if !utf8.Valid(reason) {
+		o.runtime.logger().Warn("the reason of a pause is not UTF-8; what is not was replaced by U+FFFD",
+			"session", o.manifest.Session)
+	}
+	return strings.ToValidUTF8(string(reason), "\uFFFD"), nil
+}
+
+// lastBoundary is the last place up to at, in bytes, where a character of text may
+// begin.
+func lastBoundary(text []byte, at int) int {
+	for from := at; from > at-utf8.UTFMax && from >= 0; from-- {
+		if utf8.RuneStart(text[from]) {
+			return from
+		}
+	}
+	return at // no UTF-8 around here
 }
 
 // maxReason is how many bytes of a pause's reason are kept: it is free text of any
@@ -131,14 +160,14 @@ const maxReason = 1 << 20
 
 func (o *outputs) takeMemory(record protocol.Record[protocol.Output], route protocol.Route, entry storage.Entry) error {
 	if err := storage.CheckMemoryName(route.Namespace, route.Object); err != nil {
-		return o.refuse(record, err)
+		return o.refuse(record, fmt.Errorf("memory name %.200q: %w", record.Value.Name, err))
 	}
 	after, known := o.namespaces[route.Namespace]
 	if !known {
 		var err error
 		after, err = o.runtime.Store.MemoryVersion(o.ctx, route.Namespace)
 		if errors.Is(err, storage.ErrInvalidKey) {
-			return o.refuse(record, fmt.Errorf("memory namespace %q: %w", route.Namespace, err))
+			return o.refuse(record, fmt.Errorf("memory namespace %.200q: %w", route.Namespace, err))
 		}
 		if err != nil {
 			return err
@@ -211,6 +240,9 @@ func (o *outputs) store(record protocol.Record[protocol.Output], entry *storage.
 	}
 	if entry.ContentEncoding == "" {
 		entry.ContentEncoding = body.ContentEncoding
+	}
+	if entry.ContentEncoding, err = servable(entry.ContentType, entry.ContentEncoding); err != nil {
+		return o.refuse(record, fmt.Errorf("the object at %.200q: %w", record.Value.URI, err))
 	}
 	return o.runtime.putBody(o.ctx, entry, body)
 }

@@ -18,8 +18,8 @@ type RequestError struct {
 	Err error
 }
 
-// Error gives Err's words.
-func (e *RequestError) Error() string { return e.Err.Error() }
+// Error gives Err's words, with what is not printable in them escaped.
+func (e *RequestError) Error() string { return visible(e.Err.Error(), "") }
 
 // Unwrap gives Err.
 func (e *RequestError) Unwrap() error { return e.Err }
@@ -61,24 +61,35 @@ type Object struct {
 // Push appends an object to a session from outside, as a queueing snapshot
 // (reading R13), and returns the version that it became.
 func (r *Runtime) Push(ctx context.Context, session string, object Object) (int64, error) {
-	texts := []string{object.Name, object.ContentType, object.ContentEncoding, object.SchemaURL}
-	if err := checkTexts(texts, object.Metadata); err != nil {
+	entry, err := object.entry(object.Name)
+	if err != nil {
 		return 0, &RequestError{fmt.Errorf("pushing to session %s: %w", session, err)}
 	}
-	if protocol.IsControl(object.ContentType) {
-		return 0, &RequestError{fmt.Errorf("pushing to session %s: only the runtime writes control messages", session)}
-	}
 	if _, err := r.loadSession(ctx, session); err != nil {
-		return 0, fmt.Errorf("pushing to session %s: %w", session, asRequest(err))
-	}
-	entry := storage.Entry{
-		Name: object.Name, ContentType: object.ContentType, ContentEncoding: object.ContentEncoding,
-		SchemaURL: object.SchemaURL, Metadata: object.Metadata,
+		if err = asRequest(err); errors.As(err, new(*RequestError)) {
+			return 0, &RequestError{fmt.Errorf("pushing to session %s: %w", session, err)}
+		}
+		return 0, fmt.Errorf("pushing to session %s: %w", session, err)
 	}
 	if err := r.putBody(ctx, &entry, object.Body); err != nil {
 		return 0, err
 	}
 	return r.Store.Append(ctx, session, storage.Queueing, []storage.Entry{entry})
+}
+
+// entry makes an entry with a name of the object, less its body. It refuses what can't
+// be stored, or not be served (P7/success-response).
+func (o Object) entry(name string) (storage.Entry, error) {
+	if err := checkTexts([]string{name, o.ContentType, o.ContentEncoding, o.SchemaURL}, o.Metadata); err != nil {
+		return storage.Entry{}, err
+	}
+	if protocol.IsControl(o.ContentType) {
+		return storage.Entry{}, errors.New("only the runtime writes control messages")
+	}
+	encoding, err := servable(o.ContentType, o.ContentEncoding)
+	return storage.Entry{
+		Name: name, ContentType: o.ContentType, ContentEncoding: encoding, SchemaURL: o.SchemaURL, Metadata: o.Metadata,
+	}, err
 }
 
 // putBody stores a body and makes entry its descriptor; nil is an empty body.

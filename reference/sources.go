@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -34,14 +35,20 @@ type RemoteBody struct {
 // folder are not followed.
 type Folders []string
 
-// Open implements [Sources].
+// Open implements [Sources]. A file URI has no query and no fragment (RFC 8089): such
+// characters of a name are percent-encoded.
 func (f Folders) Open(_ context.Context, uri string) (*RemoteBody, error) {
 	parsed, err := url.Parse(uri)
 	if err != nil {
-		return nil, fmt.Errorf("opening a uri: %w", err)
+		return nil, fmt.Errorf("opening %.200q: %w", uri, withoutName(err))
 	}
-	if parsed.Scheme != "file" || parsed.Host != "" && parsed.Host != "localhost" {
-		return nil, fmt.Errorf("opening %s: only file URIs of this host are known", uri)
+	switch {
+	case parsed.Scheme != "file" || parsed.User != nil || parsed.Host != "" && !strings.EqualFold(parsed.Host, "localhost"):
+		return nil, fmt.Errorf("opening %.200q: only file URIs of this host are known", uri)
+	case strings.ContainsAny(uri, "?#"):
+		return nil, fmt.Errorf("opening %.200q: a file URI has no query and no fragment; write %%3F and %%23 in a name", uri)
+	case !strings.HasPrefix(parsed.Path, "/"):
+		return nil, fmt.Errorf("opening %.200q: a file URI has an absolute path", uri)
 	}
 	name := filepath.FromSlash(parsed.Path)
 	for _, folder := range f {
@@ -51,17 +58,30 @@ func (f Folders) Open(_ context.Context, uri string) (*RemoteBody, error) {
 		}
 		file, err := openBelow(folder, relative)
 		if err != nil {
-			return nil, fmt.Errorf("opening %s: %w", uri, err)
+			return nil, fmt.Errorf("opening %.200q: %w", uri, withoutName(err))
 		}
 		return &RemoteBody{ReadCloser: file}, nil
 	}
-	return nil, fmt.Errorf("opening %s: it is outside the folders that are allowed (%s)", uri, strings.Join(f, ", "))
+	return nil, fmt.Errorf("opening %.200q: it is outside the folders that are allowed (%s)", uri, strings.Join(f, ", "))
+}
+
+// withoutName takes from an error of the system the name that it repeats, as it is.
+func withoutName(err error) error {
+	var path *fs.PathError
+	var parse *url.Error
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &parse):
+		return parse.Err
+	}
+	return err
 }
 
 func openBelow(folder, relative string) (*os.File, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("folder %q: %w", folder, withoutName(err))
 	}
 	defer root.Close()
 	// Asked before it is opened: opening a named pipe would wait for a writer.
@@ -87,33 +107,43 @@ type Stored struct {
 
 // Open implements [Sources].
 func (s Stored) Open(ctx context.Context, uri string) (*RemoteBody, error) {
-	key, found := strings.CutPrefix(uri, s.Root)
+	key, found := strings.CutPrefix(lowerScheme(uri), lowerScheme(s.Root))
 	if !found {
-		return nil, fmt.Errorf("opening %s: it is outside the store (%s)", uri, s.Root)
+		return nil, fmt.Errorf("opening %.200q: it is outside the store (%s)", uri, s.Root)
 	}
 	object, err := s.Bucket.Get(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", uri, err)
+		return nil, fmt.Errorf("opening %.200q: %w", uri, err)
 	}
 	return &RemoteBody{ReadCloser: object}, nil
 }
 
-// Schemes chooses among sources by the scheme of a uri, such as "file".
+// Schemes chooses among sources by the scheme of a uri, such as "file", in lower case.
 type Schemes map[string]Sources
 
 // Open implements [Sources].
 func (s Schemes) Open(ctx context.Context, uri string) (*RemoteBody, error) {
-	scheme, _, _ := strings.Cut(uri, ":")
+	scheme, _, _ := strings.Cut(lowerScheme(uri), ":")
 	sources, known := s[scheme]
 	if !known {
-		return nil, fmt.Errorf("opening %s: bodies come from %s URIs only", uri, strings.Join(slices.Sorted(maps.Keys(s)), " and "))
+		return nil, fmt.Errorf("opening %.200q: bodies come from %s URIs only", uri, strings.Join(slices.Sorted(maps.Keys(s)), " and "))
 	}
 	return sources.Open(ctx, uri)
+}
+
+// lowerScheme writes the scheme of a uri, whose letter case means nothing (RFC 3986,
+// section 3.1), in lower case.
+func lowerScheme(uri string) string {
+	scheme, _, found := strings.Cut(uri, ":")
+	if !found {
+		return uri
+	}
+	return strings.ToLower(scheme) + uri[len(scheme):]
 }
 
 // noSources is what a runtime without Sources has.
 type noSources struct{}
 
 func (noSources) Open(_ context.Context, uri string) (*RemoteBody, error) {
-	return nil, fmt.Errorf("opening %s: this runtime takes no bodies by uri", uri)
+	return nil, fmt.Errorf("opening %.200q: this runtime takes no bodies by uri", uri)
 }

@@ -26,8 +26,11 @@ func TestBodyByURI(t *testing.T) {
 		protocol.Output{Name: "by uri", URI: "file://" + folder + "/a%20b"},
 		protocol.Output{Name: "both", URI: "file://" + folder + "/none", Data: []byte("data wins")},
 		protocol.Output{Name: "memories/ns/k", URI: "file://localhost" + folder + "/a%20b"},
+		protocol.Output{Name: "upper case", URI: "FILE://LocalHost" + folder + "/a%20b"}, // RFC 3986, 6.2.2.1
 	))
-	wantLines(t, "log", []string{"1 1.1 normal by uri=hello", "1 1.2 normal both=data wins"}, w.log(parentID))
+	wantLines(t, "log", []string{
+		"1 1.1 normal by uri=hello", "1 1.2 normal both=data wins", "1 1.3 normal upper case=hello",
+	}, w.log(parentID))
 	requireMemory(t, w, "ns", "k", 5)
 
 	for _, uri := range []string{
@@ -35,6 +38,8 @@ func TestBodyByURI(t *testing.T) {
 		"file://" + folder + "/%2e%2e/" + filepath.Base(outside) + "/secret", "file://" + folder + "/link",
 		"file://" + folder + "/fifo", "file://" + folder, "file://" + folder + "/none", "file://elsewhere" + folder + "/a%20b",
 		"s3://bucket/key", folder + "/a b", "%zz",
+		"file://" + folder + "/a%20b?x", "file://" + folder + "/a%20b?", "file://" + folder + "/a%20b#f", "file://" + folder + "/a%20b#",
+		"file://user@localhost" + folder + "/a%20b", "file:" + folder[1:] + "/a%20b",
 	} {
 		_, err := w.runtime.RunOnce(t.Context(), parentID, handledBy(&scripted{
 			steps: []func(*invocation) error{emits(protocol.Output{URI: uri})},
@@ -52,6 +57,8 @@ func TestBodyByURIOfTheStore(t *testing.T) {
 	const key = "objects/sha256/2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 	w.once(parentID, emits(protocol.Output{Name: "b", URI: "s3://bucket/pre/" + key}))
 	wantLines(t, "log", []string{"1 1.1 queueing a=hello", "1 2.2 normal b=hello"}, w.log(parentID))
+	w.once(parentID, emits(protocol.Output{Name: "c", URI: "S3://bucket/pre/" + key}))
+	require.Contains(t, w.log(parentID), "1 3.3 normal c=hello")
 	for uri, text := range map[string]string{
 		"s3://bucket/" + key:         "outside the store",
 		"s3://other/pre/" + key:      "outside the store",
