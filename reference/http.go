@@ -22,7 +22,13 @@ type HTTP struct {
 	URL string
 	// Wire is the format of the streams; nil means [JSONWire].
 	Wire Wire
+	// Dial connects to an address of the handler; nil means a [net.Dialer].
+	Dial Dial
 }
+
+// Dial connects to a numeric address; network is "tcp". TLS, if there is any, is
+// spoken on top of what it returns.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Invoke implements [Transport].
 func (h HTTP) Invoke(ctx context.Context, invocation Invocation) error {
@@ -33,7 +39,7 @@ func (h HTTP) Invoke(ctx context.Context, invocation Invocation) error {
 	if err != nil {
 		return &InvocationError{Reason: ReasonStart, Err: err}
 	}
-	_, err = post(ctx, target, wireOr(h.Wire), invocation)
+	_, err = post(ctx, target, exchange{wireOr(h.Wire), dialOr(h.Dial)}, invocation)
 	return err
 }
 
@@ -44,17 +50,17 @@ func (h HTTP) Invoke(ctx context.Context, invocation Invocation) error {
 //
 // The result says of a whole answer whether it had no length: then nothing but the
 // end of its connection shows that it is whole.
-func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation) (lengthless bool, err error) {
+func post(ctx context.Context, target *url.URL, by exchange, invocation Invocation) (lengthless bool, err error) {
 	var body storage.Spool // for the length; nothing is chunked (P2.2/content-length, P2.2/no-chunked)
 	defer body.Close()
-	if err := wire.WriteInputs(&body, invocation.Inputs); err != nil {
+	if err := by.wire.WriteInputs(&body, invocation.Inputs); err != nil {
 		return false, fmt.Errorf("gathering the inputs: %w", err)
 	}
 	request, err := newRequest(target, &body, invocation)
 	if err != nil {
 		return false, &InvocationError{Reason: ReasonLimit, Err: err}
 	}
-	conn, err := dial(ctx, target)
+	conn, err := by.connect(ctx, target)
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -63,7 +69,7 @@ func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	go func() { conn.sent.finish(request.Write(conn)) }()
-	lengthless, err = readResponse(conn, request, wire, invocation)
+	lengthless, err = readResponse(conn, request, by.wire, invocation)
 	stop()
 	_ = conn.Close()
 	writeErr := conn.sent.wait()
@@ -78,6 +84,19 @@ func post(ctx context.Context, target *url.URL, wire Wire, invocation Invocation
 		failure.Err = fmt.Errorf("%w; sending the request: %w", failure.Err, writeErr)
 	}
 	return false, err
+}
+
+// exchange is by what an invocation is posted.
+type exchange struct {
+	wire Wire
+	dial Dial
+}
+
+func dialOr(dial Dial) Dial {
+	if dial != nil {
+		return dial
+	}
+	return new(net.Dialer).DialContext
 }
 
 // errNoAnswer says that not one byte of an answer came.
@@ -115,9 +134,9 @@ type connection struct {
 	sent *sentConn
 }
 
-// dial connects to the first address of the host that answers; the error names
+// connect connects to the first address of the host that answers; the error names
 // them all.
-func dial(ctx context.Context, target *url.URL) (*connection, error) {
+func (e exchange) connect(ctx context.Context, target *url.URL) (*connection, error) {
 	port := target.Port()
 	if port == "" {
 		port = target.Scheme // the resolver knows both by name
@@ -134,7 +153,7 @@ func dial(ctx context.Context, target *url.URL) (*connection, error) {
 		failures = err
 	}
 	for _, address := range addresses {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(address, port))
+		conn, err := e.dial(ctx, "tcp", net.JoinHostPort(address, port))
 		if err != nil {
 			fail(err)
 			continue

@@ -33,6 +33,8 @@ type RPC struct {
 	Grace time.Duration
 	// Wire is the format of the streams; nil means [JSONWire].
 	Wire Wire
+	// Dial is as in [HTTP].
+	Dial Dial
 
 	mu      sync.Mutex
 	process *server
@@ -79,7 +81,7 @@ func (p *RPC) ask(ctx context.Context, process *server, invocation Invocation) e
 			cancel()
 		}
 	}()
-	lengthless, err := post(posting, process.address, wireOr(p.Wire), invocation)
+	lengthless, err := post(posting, process.address, exchange{wireOr(p.Wire), dialOr(p.Dial)}, invocation)
 	cancel()
 	<-watch
 	if err == nil && lengthless {
