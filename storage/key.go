@@ -52,7 +52,7 @@ func versionOf(prefix, key string) (version int64, ok bool) {
 // lower-case hex digits that are not all zero (S2/session-id).
 func CheckSession(id string) error {
 	if !isHex(id, 32) || strings.Trim(id, "0") == "" {
-		return fmt.Errorf("%w: session ID %q is not 32 lower-case hex digits, not all of them zero", ErrInvalidName, id)
+		return fmt.Errorf("%w: %.80q is no session ID (32 lower-case hex digits, not all zero)", ErrInvalidName, id)
 	}
 	return nil
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +17,7 @@ import (
 const (
 	exitOK     = 0
 	exitFailed = 1 // an invocation failed by its handler
-	exitOther  = 2 // wrong usage, or anything else
+	exitOther  = 2 // wrong usage, an interruption, or anything else
 )
 
 // streams are the standard streams of the program.
@@ -28,27 +28,24 @@ type streams struct {
 
 // run is the program: it returns the exit status.
 func run(ctx context.Context, args []string, std streams) int {
-	a := &app{streams: std}
+	std.err = &lockedWriter{w: std.err}
+	return (&app{streams: std, patience: patience}).execute(ctx, args)
+}
+
+func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(std.in)
-	root.SetOut(std.out)
-	root.SetErr(std.err)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitOK
+		err = a.refusal
 	}
-	status := exitOther
-	var failure *reference.InvocationError
-	if errors.As(err, &failure) {
-		status = exitFailed
-		failure.Stderr = nil // it went to our own as it came
+	if err != nil {
+		return a.complain(ctx, err)
 	}
-	if ctx.Err() != nil {
-		err = errors.New("interrupted; what was committed stays")
-	}
-	fmt.Fprintf(std.err, "pugmark-ref: %v\n", err)
-	return status
+	return exitOK
 }
 
 // app is what the verbs share.
@@ -56,6 +53,10 @@ type app struct {
 	streams
 	store   string
 	verbose bool
+	// patience is how long a handler runs before a run says that it waits for it.
+	patience time.Duration
+	// refusal is what was wrong with the usage where the library takes no error.
+	refusal error
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -74,14 +75,15 @@ Verbs that take a session take the current one, the one that was started last,
 unless --session names another.
 
 Exit status: 0 when all is well, 1 when an invocation failed by its handler, 2 for
-wrong usage and everything else.`,
+wrong usage, an interruption and everything else. Standard error then has one line
+with what is wrong and what to do.`,
 		Example: `  pugmark-ref start
   pugmark-ref push <<<'{"kind":"input","text":"hello"}'
   pugmark-ref run --once -- python handler.py
   pugmark-ref log -A`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          onlyVerbs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	flags := root.PersistentFlags()
@@ -89,6 +91,7 @@ wrong usage and everything else.`,
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
 	root.AddCommand(a.startCommand(), a.pushCommand(), a.runCommand(), a.logCommand(), a.inspectCommand(),
 		a.memoryCommand(), a.driverCommand(), a.versionCommand(), statusTopic(), environmentTopic())
+	a.checkUsage(root)
 	return root
 }
 
@@ -106,7 +109,7 @@ func (a *app) withStore(ctx context.Context, create bool, do func(*reference.Run
 	runtime := &reference.Runtime{
 		Store:   &storage.Store{Bucket: store.bucket},
 		Logger:  a.logger(),
-		Sources: store.sources,
+		Sources: hintedSources{store.sources},
 	}
 	return errors.Join(do(runtime, store), store.close())
 }
@@ -129,5 +132,5 @@ func withoutTime(groups []string, attr slog.Attr) slog.Attr {
 
 // sessionFlag adds the flag by which a verb takes a session other than the current.
 func sessionFlag(command *cobra.Command, session *string) {
-	command.Flags().StringVar(session, "session", "", "session ID, 32 hex digits (default: the one that was started last)")
+	command.Flags().Func("session", "session `ID`, 32 hex digits (default: the one that was started last)", sessionValue(session))
 }

@@ -27,7 +27,7 @@ line on standard output: the agreement with a driver of pugmark-conform. Each re
 names its store. Runs are answered when they are done, requests after them meanwhile.
 It ends with the request quit and with the end of input, and handlers that still run
 end with it.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, "requests on standard input"),
 		RunE: func(command *cobra.Command, _ []string) error {
 			d := &driver{app: a}
 			return d.serve(command.Context())
@@ -120,7 +120,7 @@ func (d *driver) serve(ctx context.Context) error {
 		if line := bytes.TrimSpace(next.line); len(line) > 0 {
 			var request driverRequest
 			if err := json.Unmarshal(line, &request); err != nil {
-				return fmt.Errorf("a request that is none: %w: %.200q", err, line)
+				return hint(fmt.Errorf("a request that is none: %w: %.200q", err, line), "send JSON objects such as {\"id\":1,\"op\":\"quit\"}, one a line")
 			}
 			if request.Op == "quit" {
 				d.answer(driverAnswer{ID: request.ID, OK: struct{}{}})
@@ -207,10 +207,8 @@ func (d *driver) withStore(ctx context.Context, place string, do func(*reference
 		return nil, err
 	}
 	// What lies beside the store is the case's own.
-	if err := store.allow([]string{filepath.Join(place, "..")}); err != nil {
-		return nil, errors.Join(err, store.close())
-	}
-	ok, err := do(&reference.Runtime{Store: &storage.Store{Bucket: store.bucket}, Logger: d.app.logger(), Sources: store.sources})
+	store.allow(filepath.Join(place, ".."))
+	ok, err := do(&reference.Runtime{Store: &storage.Store{Bucket: store.bucket}, Logger: d.app.logger(), Sources: hintedSources{store.sources}})
 	return ok, errors.Join(err, store.close())
 }
 

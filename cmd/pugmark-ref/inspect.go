@@ -1,11 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/reference"
@@ -21,12 +20,18 @@ func (a *app) inspectCommand() *cobra.Command {
 It shows what the session's own versions added, control messages and the records of
 forks and of writes to other sessions included, and no bodies. A child's ancestors
 are named and not shown.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1, "one session"),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
-				if len(args) == 1 {
-					session = args[0]
+			if len(args) == 1 {
+				if session != "" && session != args[0] {
+					return hint(errors.New("two sessions are given"), "inspect them one after the other")
 				}
+				session = args[0]
+				if err := checkSession(session); err != nil {
+					return err
+				}
+			}
+			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				id, err := store.session(session)
 				if err != nil {
 					return err
@@ -35,12 +40,7 @@ are named and not shown.`,
 				if err != nil {
 					return err
 				}
-				text, err := json.Marshal(dump, json.Deterministic(true), jsontext.WithIndent("  "))
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(a.out, "%s\n", text)
-				return err
+				return a.printJSON(dump, "  ")
 			})
 		},
 	}
@@ -52,7 +52,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the protocol",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0, nothing),
 		RunE: func(*cobra.Command, []string) error {
 			version := "unknown"
 			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

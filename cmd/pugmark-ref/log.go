@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/reference"
+	"pugmark.dev/conform/storage"
 )
 
 func (a *app) logCommand() *cobra.Command {
@@ -25,11 +25,12 @@ func (a *app) logCommand() *cobra.Command {
 		Long: `Show a session's log, its ancestors' entries first, as far as handlers are fed it.
 
 Each entry is a line of facts, which begins with the version that added it and its
-sequence number, and below it the beginning of its body, decoded. What would change
-the terminal is escaped.`,
+sequence number, and below it, indented, the beginning of its body, decoded. What
+would change the terminal is escaped, and a name, type or reason that could be taken
+for other facts stands in quotes.`,
 		Example: `  pugmark-ref log -A
   pugmark-ref log --json | jq -r '.body | @base64d'`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, noArgument),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.with(command.Context(), func(runtime *reference.Runtime, store *openStore) error {
 				id, err := store.session(session)
@@ -68,7 +69,7 @@ type jsonEntry struct {
 }
 
 func (a *app) printEntryJSON(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) error {
-	body, err := runtime.Body(ctx, entry.DumpEntry)
+	body, err := openBody(ctx, runtime, entry)
 	if err != nil {
 		return err
 	}
@@ -77,23 +78,17 @@ func (a *app) printEntryJSON(ctx context.Context, runtime *reference.Runtime, en
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(jsonEntry{entry, data}, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "%s\n", line)
-	return err
+	return a.printJSON(jsonEntry{entry, data}, "")
 }
 
 // printEntry prints an entry for people: a line of facts, and the body below it.
 func (a *app) printEntry(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) error {
-	facts := []string{fmt.Sprintf("%d.%d", entry.Version, entry.Sequence)}
+	facts := []string{fmt.Sprintf("%d.%d", entry.Version, entry.Sequence), fact(string(entry.Type))}
 	add := func(name, value string) {
 		if value != "" {
-			facts = append(facts, name+printable(value))
+			facts = append(facts, name+fact(value))
 		}
 	}
-	add("", string(entry.Type))
 	add("name ", entry.Name)
 	switch {
 	case entry.Control != nil:
@@ -109,8 +104,10 @@ func (a *app) printEntry(ctx context.Context, runtime *reference.Runtime, entry 
 	}
 	add("from ", entry.SourceSession)
 	if entry.Control == nil {
-		add("", entry.ContentType)
-		add("", entry.ContentEncoding)
+		if entry.ContentType != "" {
+			facts = append(facts, typeFact(entry.ContentType))
+		}
+		add("encoding ", entry.ContentEncoding)
 		facts = append(facts, fmt.Sprintf("%d bytes", entry.Size))
 	}
 	if _, err := fmt.Fprintln(a.out, strings.Join(facts, "  ")); err != nil || entry.Control != nil {
@@ -120,7 +117,7 @@ func (a *app) printEntry(ctx context.Context, runtime *reference.Runtime, entry 
 	if err != nil || text == "" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "    %s\n", strings.ReplaceAll(text, "\n", "\n    "))
+	_, err = io.WriteString(a.out, bodyText(text))
 	return err
 }
 
@@ -129,7 +126,7 @@ const shownLimit = 2 << 10
 
 // shown is the decoded body as far as a terminal can show it.
 func shown(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) (string, error) {
-	body, err := runtime.Body(ctx, entry.DumpEntry)
+	body, err := openBody(ctx, runtime, entry)
 	if err != nil {
 		return "", err
 	}
@@ -156,19 +153,14 @@ func shown(ctx context.Context, runtime *reference.Runtime, entry reference.LogE
 	if !utf8.Valid(data) {
 		return "(binary)", nil
 	}
-	return printable(strings.TrimRight(string(data), "\n")) + more, nil
+	return strings.TrimRight(string(data), "\n") + more, nil
 }
 
-// printable escapes what would change a terminal: control characters other than
-// line ends and tabs.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
+// openBody opens the body of an entry, which must be there.
+func openBody(ctx context.Context, runtime *reference.Runtime, entry reference.LogEntry) (io.ReadCloser, error) {
+	body, err := runtime.Body(ctx, entry.DumpEntry)
+	if errors.Is(err, storage.ErrNotExist) {
+		err = fmt.Errorf("the store %w: version %d of session %s: %w", storage.ErrDamaged, entry.Version, entry.Session, err)
 	}
-	return b.String()
+	return body, err
 }

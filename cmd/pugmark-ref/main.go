@@ -3,9 +3,10 @@
 // line.
 //
 // Exit status: 0 when all is well, 1 when an invocation failed by its handler, 2
-// for wrong usage and everything else.
+// for wrong usage, an interruption and everything else; `pugmark-ref help
+// exit-status` says more.
 //
-// Start reading at app.go; each verb has a file.
+// Start reading at app.go; each verb has a file. Every error is printed by errors.go.
 package main
 
 import (
@@ -15,9 +16,16 @@ import (
 	"syscall"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
-	stop()
-	os.Exit(status)
+func main() { os.Exit(program()) }
+
+// program runs until it is done or interrupted. A second signal ends it at once.
+func program() (status int) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 }

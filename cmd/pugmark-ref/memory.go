@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/reference"
+	"pugmark.dev/conform/storage"
 )
 
 func (a *app) memoryCommand() *cobra.Command {
@@ -26,7 +27,7 @@ URL that they are told, and write it by an output of the name memories/KEY.`,
 		Example: `  pugmark-ref memory put team/ops/motd <<<'be kind'
   pugmark-ref memory get team/ops/motd
   pugmark-ref memory list team`,
-		Args: cobra.NoArgs,
+		Args: onlyVerbs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.AddCommand(a.memoryListCommand(), a.memoryGetCommand(), a.memoryPutCommand())
@@ -38,7 +39,7 @@ func (a *app) memoryListCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [NAMESPACE]",
 		Short: "List the keys of memory, of one namespace and those below it if it is named",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  arguments(0, 1, "one namespace"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.with(command.Context(), func(runtime *reference.Runtime, _ *openStore) error {
 				for object, err := range runtime.Memory(command.Context()) {
@@ -62,21 +63,17 @@ func (a *app) memoryListCommand() *cobra.Command {
 
 func (a *app) printMemory(object reference.MemoryObject, asJSON bool) error {
 	if asJSON {
-		line, err := json.Marshal(object, json.Deterministic(true))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.out, "%s\n", line)
-		return err
+		return a.printJSON(object, "")
 	}
-	facts := []string{object.Key()}
-	for _, fact := range []string{object.ContentType, object.ContentEncoding} {
-		if fact != "" {
-			facts = append(facts, fact)
-		}
+	facts := []string{fact(object.Key())}
+	if object.ContentType != "" {
+		facts = append(facts, typeFact(object.ContentType))
+	}
+	if object.ContentEncoding != "" {
+		facts = append(facts, "encoding "+fact(object.ContentEncoding))
 	}
 	facts = append(facts, fmt.Sprintf("%d bytes", object.Size))
-	_, err := fmt.Fprintln(a.out, printable(strings.Join(facts, "  ")))
+	_, err := fmt.Fprintln(a.out, strings.Join(facts, "  "))
 	return err
 }
 
@@ -85,8 +82,11 @@ func (a *app) memoryGetCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Write the object at a key to standard output, decoded",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1, "one key, NAMESPACE/NAME"),
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkKey(args[0]); err != nil {
+				return err
+			}
 			return a.with(command.Context(), func(runtime *reference.Runtime, _ *openStore) error {
 				return a.getMemory(command.Context(), runtime, args[0], raw)
 			})
@@ -98,6 +98,9 @@ func (a *app) memoryGetCommand() *cobra.Command {
 
 func (a *app) getMemory(ctx context.Context, runtime *reference.Runtime, key string, raw bool) error {
 	object, err := runtime.MemoryObject(ctx, key)
+	if errors.Is(err, storage.ErrNotExist) {
+		return hint(err, "`pugmark-ref memory list` shows the keys")
+	}
 	if err != nil {
 		return err
 	}
@@ -109,17 +112,30 @@ func (a *app) getMemory(ctx context.Context, runtime *reference.Runtime, key str
 	body := stored
 	if !raw {
 		if body, err = protocol.Decompress(object.ContentEncoding, stored); err != nil {
-			return fmt.Errorf("%s: %w; --raw writes it as it is stored", key, err)
+			return hint(fmt.Errorf("%s: %w", key, err), "--raw writes it as it is stored")
 		}
 		defer body.Close()
 	}
-	_, err = io.Copy(a.out, body)
+	if _, err = io.Copy(a.out, body); err != nil && !raw {
+		err = hint(fmt.Errorf("%s: %w", key, err), "--raw writes it as it is stored")
+	}
 	return err
+}
+
+// checkKey looks at a key before a body is waited for.
+func checkKey(key string) error {
+	slash := strings.LastIndexByte(key, '/')
+	if slash < 0 {
+		return hint(fmt.Errorf("memory key %.80q has no slash", key), "write it as NAMESPACE/NAME")
+	}
+	if err := storage.CheckMemoryName(key[:slash], key[slash+1:]); err != nil {
+		return hint(fmt.Errorf("memory key %.80q: %w", key, err), "write it as NAMESPACE/NAME, without empty parts, . and ..")
+	}
+	return nil
 }
 
 func (a *app) memoryPutCommand() *cobra.Command {
 	var object reference.Object
-	var metadata []string
 	command := &cobra.Command{
 		Use:   "put KEY [FILE]",
 		Short: "Write an object to a key, from standard input or a file",
@@ -127,18 +143,21 @@ func (a *app) memoryPutCommand() *cobra.Command {
 
 It replaces the object that was there for all later readers. The content type is
 found as push finds it.`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments(1, 2, "one key, NAMESPACE/NAME, and one file"),
 		RunE: func(command *cobra.Command, args []string) error {
-			free, err := a.readObject(command, &object, metadata, args[1:])
-			if err != nil {
+			if err := checkKey(args[0]); err != nil {
 				return err
 			}
-			defer free()
 			return a.with(command.Context(), func(runtime *reference.Runtime, _ *openStore) error {
+				free, err := a.readObject(command, &object, args[1:])
+				if err != nil {
+					return err
+				}
+				defer free()
 				return runtime.WriteMemory(command.Context(), args[0], object)
 			})
 		},
 	}
-	objectFlags(command, &object, &metadata)
+	objectFlags(command, &object)
 	return command
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/protocol"
@@ -21,7 +19,7 @@ type runFlags struct {
 	start    bool
 	rpc      bool
 	url      string
-	handlers []string
+	handlers map[string]namedHandler
 	allowed  []string
 	json     bool
 }
@@ -34,7 +32,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Invoke a session's handler until the session pauses, an invocation adds nothing,
 or one fails. COMMAND is the default handler; a session that names a handler gets
 the one of that name and no other. A sleep is waited out, unless something is pushed
-meanwhile. A session that is paused with nothing new is left alone.
+meanwhile; standard error says so, and Ctrl-C ends the wait, and a handler that runs,
+with nothing half done. A session that is paused with nothing new is left alone.
 
 A handler is a program that reads its session's log on standard input and writes new
 entries to standard output; with --rpc it is one that serves HTTP on the socket it
@@ -57,16 +56,16 @@ Bodies by uri are taken from the store itself, and from files below the folders 
 	set.BoolVar(&flags.once, "once", false, "invoke the handler once")
 	set.BoolVar(&flags.start, "start", false, "start a session first, and print its ID")
 	set.BoolVar(&flags.rpc, "rpc", false, "commands serve HTTP on descriptor 3 instead of reading standard input")
-	set.StringVar(&flags.url, "url", "", "the default handler is an HTTP service at this URL")
-	set.StringArrayVar(&flags.handlers, "handler", nil, "a named handler: name='command', or name=http://...; may be given again")
-	set.StringArrayVar(&flags.allowed, "allow-uri", nil, "a folder that outputs may take bodies from by file:// URI, beside the store; may be given again")
+	set.Func("url", "the default handler is an HTTP service at this `URL`", serviceValue(&flags.url))
+	set.Func("handler", "a named handler, `name='command'` or name=http://...; may be given again", handlerValue(&flags.handlers))
+	set.Func("allow-uri", "a `folder` that outputs may take bodies from by file:// URI, beside the store; may be given again", foldersValue(&flags.allowed))
 	set.BoolVar(&flags.json, "json", false, "print the result as JSON")
 	return command
 }
 
 func (a *app) run(command *cobra.Command, flags runFlags, args []string) error {
 	if flags.start && flags.session != "" {
-		return errors.New("--start makes a session and --session takes one; give only one of them")
+		return hint(errors.New("--start makes a session and --session takes one"), "give only one of them")
 	}
 	handlers, closeHandlers, err := a.handlers(flags, args)
 	if err != nil {
@@ -74,9 +73,7 @@ func (a *app) run(command *cobra.Command, flags runFlags, args []string) error {
 	}
 	defer closeHandlers()
 	return a.withStore(command.Context(), flags.start, func(runtime *reference.Runtime, store *openStore) error {
-		if err := store.allow(flags.allowed); err != nil {
-			return err
-		}
+		store.allow(flags.allowed...)
 		tracer, flush := a.startTracing(command.Context(), os.Getenv)
 		defer flush()
 		runtime.Tracer = tracer
@@ -84,7 +81,10 @@ func (a *app) run(command *cobra.Command, flags runFlags, args []string) error {
 		if err != nil {
 			return err
 		}
-		options := reference.RunOptions{Handlers: handlers, Trace: protocol.TraceContextFromEnviron(os.Getenv)}
+		waiting := &waiting{app: a, runtime: runtime, session: session}
+		defer waiting.handlerEnds()
+		runtime.Clock = waiting
+		options := reference.RunOptions{Handlers: hintedHandlers{handlers, waiting}, Trace: protocol.TraceContextFromEnviron(os.Getenv)}
 		runSession := runtime.Run
 		if flags.once {
 			runSession = runtime.RunOnce
@@ -131,33 +131,35 @@ func (a *app) handlers(flags runFlags, args []string) (reference.Registry, func(
 	var registry reference.Registry
 	switch {
 	case flags.url != "" && len(args) > 0:
-		return registry, nil, errors.New("--url and a command are both given; a session has one default handler")
+		return registry, nil, hint(errors.New("--url and a command are both given"), "give one of them, since a session has one default handler")
+	case flags.rpc && len(args) == 0 && !flags.hasCommand():
+		return registry, nil, hint(errors.New("--rpc is given and no command"), "name one after --, or leave --rpc out for a service that runs already")
 	case flags.url != "":
 		registry.Default = reference.HTTP{URL: flags.url}
 	case len(args) > 0:
 		registry.Default = transport(args)
 	case len(flags.handlers) == 0:
-		return registry, nil, errors.New("no handler is given; name its command after --, as in `pugmark-ref run -- python handler.py`")
+		return registry, nil, hint(errors.New("no handler is given"), "name its command after --, as in `pugmark-ref run -- python handler.py`")
 	}
-	for _, flag := range flags.handlers {
-		name, text, found := strings.Cut(flag, "=")
-		if !found || name == "" {
-			return registry, nil, fmt.Errorf("--handler %.80q is not name='command'", flag)
-		}
-		if registry.Named == nil {
-			registry.Named = make(map[string]reference.Transport)
-		}
-		if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
-			registry.Named[name] = reference.HTTP{URL: text}
+	registry.Named = make(map[string]reference.Transport, len(flags.handlers))
+	for name, handler := range flags.handlers {
+		if handler.url != "" {
+			registry.Named[name] = reference.HTTP{URL: handler.url}
 			continue
 		}
-		words, err := splitWords(text)
-		if err != nil {
-			return registry, nil, fmt.Errorf("--handler %s: %w", name, err)
-		}
-		registry.Named[name] = transport(words)
+		registry.Named[name] = transport(handler.words)
 	}
 	return registry, closeAll, nil
+}
+
+// hasCommand reports whether a named handler is a command.
+func (f runFlags) hasCommand() bool {
+	for _, handler := range f.handlers {
+		if handler.url == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // printedResult is a result as JSON.
@@ -170,12 +172,7 @@ type printedResult struct {
 
 func (a *app) printResult(result reference.Result, asJSON bool) error {
 	if asJSON {
-		data, err := json.Marshal(printedResult(result))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.out, "%s\n", data)
-		return err
+		return a.printJSON(printedResult(result), "")
 	}
 	text := map[reference.State]string{
 		reference.StateRan:    "it may have more to do",

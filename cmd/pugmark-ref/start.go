@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/reference"
@@ -14,24 +14,20 @@ import (
 
 func (a *app) startCommand() *cobra.Command {
 	var manifest storage.Manifest
-	var metadata []string
 	command := &cobra.Command{
 		Use:   "start",
 		Short: "Start a session, make it the current one, and print its ID",
 		Long: `Start a session, make it the current one, and print its ID.
 
 A session that exists already is left as it is and becomes the current one.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, nothing),
 		RunE: func(command *cobra.Command, _ []string) error {
-			var err error
-			if manifest.Metadata, err = parseMetadata(metadata); err != nil {
-				return err
-			}
 			return a.withStore(command.Context(), true, func(runtime *reference.Runtime, store *openStore) error {
 				started, err := runtime.StartSession(command.Context(), manifest)
 				if err != nil {
 					return err
 				}
+				a.sayKept(manifest, started)
 				if err := store.setCurrent(started.Session); err != nil {
 					return err
 				}
@@ -41,40 +37,32 @@ A session that exists already is left as it is and becomes the current one.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&manifest.Session, "session", "", "session ID, 32 hex digits (default: a random one)")
+	flags.Func("session", "session `ID`, 32 hex digits (default: a random one)", newSessionValue(&manifest.Session))
 	flags.StringVar(&manifest.Agent, "agent", "", "agent identity")
 	flags.StringVar(&manifest.Handler, "handler", "", "name of the handler that the session runs with")
-	metadataFlag(command, &metadata)
+	metadataFlag(command, &manifest.Metadata)
 	return command
 }
 
-func metadataFlag(command *cobra.Command, metadata *[]string) {
-	command.Flags().StringArrayVar(metadata, "metadata", nil, "metadata: key=value, or a JSON object of strings; may be given again")
+func metadataFlag(command *cobra.Command, metadata *map[string]string) {
+	command.Flags().Func("metadata", "metadata, `key=value` or a JSON object of strings; may be given again", metadataValue(metadata))
 }
 
-// parseMetadata merges the values of a metadata flag.
-func parseMetadata(values []string) (map[string]string, error) {
-	var merged map[string]string
-	for _, value := range values {
-		one := make(map[string]string)
-		if strings.HasPrefix(strings.TrimSpace(value), "{") {
-			if err := json.Unmarshal([]byte(value), &one); err != nil {
-				return nil, fmt.Errorf("--metadata %.80q is no JSON object of strings: %w", value, err)
-			}
-		} else {
-			key, text, found := strings.Cut(value, "=")
-			if !found || key == "" {
-				return nil, fmt.Errorf("--metadata %.80q is neither key=value nor a JSON object", value)
-			}
-			one[key] = text
+// sayKept says that flags are without effect: a session keeps what it was made with.
+func (a *app) sayKept(asked, kept storage.Manifest) {
+	var flags []string
+	for flag, differs := range map[string]bool{
+		"--agent":    asked.Agent != "" && asked.Agent != kept.Agent,
+		"--handler":  asked.Handler != "" && asked.Handler != kept.Handler,
+		"--metadata": asked.Metadata != nil && !maps.Equal(asked.Metadata, kept.Metadata),
+	} {
+		if differs {
+			flags = append(flags, flag)
 		}
-		if merged == nil {
-			merged = make(map[string]string)
-		}
-		maps.Copy(merged, one)
 	}
-	if len(merged) == 0 {
-		return nil, nil
+	if len(flags) > 0 {
+		slices.Sort(flags)
+		a.say(fmt.Sprintf("session %s exists already and keeps what it was made with in spite of %s; inspect shows it",
+			kept.Session, strings.Join(flags, " and ")))
 	}
-	return merged, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"pugmark.dev/conform/reference"
 	"pugmark.dev/conform/storage"
@@ -45,8 +46,12 @@ func openStoreAt(ctx context.Context, place string, create bool) (*openStore, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(folder); !create && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no store at %s; make one with `pugmark-ref start`, or give -b", place)
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !create:
+		return nil, hint(fmt.Errorf("there is no store at %s", place), "make one with `pugmark-ref start`, or give -b")
+	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
+		return nil, hint(fmt.Errorf("there can't be a store at %s, which is a file or below one", place), "give -b a folder")
 	}
 	bucket, err := dirbucket.Open(folder)
 	if err != nil {
@@ -78,15 +83,15 @@ func openS3(ctx context.Context, place string) (*openStore, error) {
 // storeFolder returns the absolute folder that a store's name means.
 func storeFolder(place string) (string, error) {
 	if place == "" {
-		return "", errors.New("the store's name is empty; give -b a folder or a URL")
+		return "", hint(errors.New("the store's name is empty"), "give -b a folder or a URL")
 	}
-	if strings.Contains(place, "://") {
+	scheme, rest, found := strings.Cut(place, ":")
+	scheme = strings.ToLower(scheme)
+	if found && (strings.HasPrefix(rest, "//") || scheme == "file" || scheme == "s3") {
 		parsed, err := url.Parse(place)
-		if err != nil {
-			return "", fmt.Errorf("the store's name is no URL: %w", err)
-		}
-		if parsed.Scheme != "file" || parsed.Host != "" || parsed.Path == "" {
-			return "", fmt.Errorf("no store is known at %s; give -b a folder, file:///folder or s3://bucket/prefix", place)
+		if err != nil || parsed.Scheme != "file" || parsed.Host != "" || !filepath.IsAbs(parsed.Path) ||
+			parsed.RawQuery != "" || parsed.Fragment != "" {
+			return "", hint(fmt.Errorf("no store is known at %.200q", place), "give -b a folder, file:///folder or s3://bucket/prefix")
 		}
 		place = parsed.Path
 	}
@@ -94,31 +99,20 @@ func storeFolder(place string) (string, error) {
 }
 
 // allow lets outputs take bodies from folders beside the store.
-func (s *openStore) allow(folders []string) error {
+func (s *openStore) allow(folders ...string) {
 	allowed, _ := s.sources["file"].(reference.Folders)
-	for _, folder := range folders {
-		if scheme, _, isURL := strings.Cut(folder, "://"); isURL && scheme != "file" {
-			return fmt.Errorf("--allow-uri %s is no folder; outputs can name objects of the store itself and files only", folder)
-		}
-		full, err := filepath.Abs(strings.TrimPrefix(folder, "file://"))
-		if err != nil {
-			return err
-		}
-		allowed = append(allowed, full)
-	}
-	s.sources["file"] = allowed
-	return nil
+	s.sources["file"] = append(allowed, folders...)
 }
 
 // setCurrent makes a session the current one.
 func (s *openStore) setCurrent(session string) error {
 	err := os.MkdirAll(filepath.Dir(s.current), 0o777)
 	if err != nil {
-		return fmt.Errorf("remembering the current session: %w", err)
+		return s.notRemembered(err)
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(s.current), currentName+"-*")
 	if err != nil {
-		return fmt.Errorf("remembering the current session: %w", err)
+		return s.notRemembered(err)
 	}
 	_, err = temporary.WriteString(session + "\n")
 	err = errors.Join(err, temporary.Close())
@@ -127,22 +121,42 @@ func (s *openStore) setCurrent(session string) error {
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())
-		return fmt.Errorf("remembering the current session: %w", err)
+		return s.notRemembered(err)
 	}
 	return nil
 }
 
+// notRemembered says that the current session can't be kept, without the name of a
+// temporary file, which nobody knows.
+func (s *openStore) notRemembered(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return hint(fmt.Errorf("remembering the current session in %s: %w", s.current, err),
+		"let this user write that file, or remove what stands there; the session itself is made")
+}
+
 // session returns the chosen session, or the current one if none is chosen.
 func (s *openStore) session(chosen string) (string, error) {
-	if chosen == "" {
-		text, err := os.ReadFile(s.current)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", errors.New("there is no current session; make one with `pugmark-ref start`, or give --session")
-		}
-		if err != nil {
-			return "", fmt.Errorf("looking up the current session: %w", err)
-		}
-		chosen = strings.TrimSpace(string(text))
+	if chosen != "" {
+		return chosen, nil // it was looked at when it was given
 	}
-	return chosen, storage.CheckSession(chosen)
+	text, err := os.ReadFile(s.current)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", hint(errors.New("there is no current session"), "make one with `pugmark-ref start`, or give --session")
+	}
+	id := strings.TrimSpace(string(text))
+	if err == nil {
+		err = storage.CheckSession(id)
+	}
+	if err != nil {
+		return "", hint(fmt.Errorf("looking up the current session in %s: %w", s.current, err),
+			"remove what stands there and make a session current with `pugmark-ref start --session ID`, or give --session")
+	}
+	return id, nil
 }

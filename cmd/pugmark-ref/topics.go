@@ -15,11 +15,16 @@ func statusTopic() *cobra.Command {
      another status than 0, was ended by a signal, answered with another HTTP
      status than 200, or wrote what is no record. Nothing of it was committed; what
      earlier invocations of the same run committed stays
-  2  everything else: wrong usage, a session or a store that does not exist, a store
-     that can't be reached or that ignores conditions
+  2  everything else: wrong usage, a value of a flag that can't be used, a session
+     or a store that does not exist, a handler that is not registered, a store that
+     can't be reached or that ignores conditions, and an interruption by Ctrl-C,
+     SIGTERM or SIGHUP, which ends handlers that run. An interrupted run leaves what
+     was committed, and nothing half done; a second signal ends it at once
 
-Standard error says in one sentence what is wrong and what to do. When that
-sentence says that something may or may not be stored, look with log.`,
+Standard error says in one line what is wrong and what to do. Bytes in it that a
+terminal would heed are escaped; what a handler writes to its standard error is
+passed on as it comes. When that line says that something may or may not be stored,
+look with log.`,
 	}
 }
 
