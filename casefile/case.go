@@ -244,6 +244,8 @@ type Story struct {
 	Files      map[string][]byte
 	// Expects is the parsed expectation files, by name.
 	Expects map[string][]RuntimeExpect
+	// Kills tells that the story kills the runtime.
+	Kills bool
 }
 
 // StreamRules maps the words of `stream` to the requirement that each is about.

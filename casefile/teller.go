@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -116,6 +117,9 @@ func (t *teller) command(line int, words []word) {
 			at(name).fault("no command goes on beside the story")
 		}
 		t.background = nil
+	case "kill-runtime":
+		t.c.Story.Kills = true
+		t.background = nil // what went on beside the story ends
 	}
 	if verb.Asserts && !either || failure {
 		t.asserted(verb, failure)
@@ -158,6 +162,10 @@ func (t *teller) argument(shape Shape, text string, at place) {
 	case Count:
 		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 1000 {
 			at.fault("%q: want a number from 1 to 1000", text)
+		}
+	case Delay:
+		if d, err := time.ParseDuration(text); err != nil || d < 0 || d > time.Minute {
+			at.fault("%q: want a duration from 0s to 1m, as 5ms", text)
 		}
 	default:
 		if f := t.file(at, text); f != nil {

@@ -26,6 +26,8 @@ const (
 	PointName Shape = "POINT"
 	// Count is a number from 1; it may be left out.
 	Count Shape = "[N]"
+	// Delay is how long a command waits before it acts; it may be left out.
+	Delay Shape = "[DELAY]"
 	// ExpectFile is a file that holds a [RuntimeExpect] or a list of them.
 	ExpectFile Shape = "FILE, expectations"
 )
@@ -78,6 +80,7 @@ func Verbs() []Verb {
 		{Name: "await", Args: []Shape{PointName, Count}},
 		{Name: "release", Args: []Shape{PointName}},
 		{Name: "join"},
+		{Name: "kill-runtime", Args: []Shape{Delay}},
 		{Name: "child", Args: []Shape{NewSession, SessionName, Count}, Asserts: true},
 		{Name: "log", Args: []Shape{SessionName}, Asserts: true, Failure: true},
 		{Name: "inspect", Args: []Shape{SessionName}, Asserts: true, Failure: true},

@@ -244,6 +244,9 @@ func (r *runtimeCase) outcome(i int, s *result.Step) bool {
 		}
 		return r.contradict(s, what+" is refused", got)
 	}
+	if s.WantError && !s.Either && !s.Error.IsRefusal() {
+		return r.contradict(s, what+" is refused", fmt.Sprintf("an error (%s): %s", s.Error.Kind, s.Error.Message))
+	}
 	r.shown = r.shown || s.Error != nil
 	name := ""
 	if len(s.Args) > 0 {

@@ -64,11 +64,21 @@ type Step struct {
 // its own environment.
 const WithEnvironment = "with-environment"
 
+// Killed is the field of the output of an operation under which the story has killed
+// the runtime.
+const Killed = "killed"
+
 // StepError is a step's failure.
 type StepError struct {
 	// Kind is failed-invocation, request, internal, unsupported, crash or hang.
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
+}
+
+// IsRefusal reports whether the runtime has refused what was asked, which is what a
+// step that must be refused wants: that it failed inside, or died, is none.
+func (e *StepError) IsRefusal() bool {
+	return e != nil && (e.Kind == "request" || e.Kind == "failed-invocation")
 }
 
 // Invocation is one handler invocation and who recorded it.

@@ -37,6 +37,10 @@ func (w *World) close(cancel func()) {
 	for _, a := range w.under {
 		<-a.done
 	}
+	if w.mortal != nil {
+		// What a runtime does at its end, other cases see in one that is shared.
+		_ = w.mortal.Close()
+	}
 }
 
 // lookEvery is how often Await looks at the records of runs.

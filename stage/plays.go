@@ -29,6 +29,10 @@ type lay struct {
 	// taken is how many transcripts were taken in; over tells that the run has ended.
 	taken int
 	over  bool
+	// killed tells that the runtime was killed under the run, and whole of which of its
+	// invocations the whole input was seen before.
+	killed bool
+	whole  []bool
 }
 
 func (l *lay) file(name string) string {
@@ -135,19 +139,21 @@ func (w *World) collect() error {
 		if err != nil {
 			return fmt.Errorf("the scripted handler's records: %w", err)
 		}
-		fresh := transcripts[min(l.taken, len(transcripts)):]
-		for i := range fresh {
-			w.evidence.Invocations = append(w.evidence.Invocations, result.Invocation{
-				Step: len(w.evidence.Steps), Transcript: fresh[i],
-			})
+		for i := l.taken; i < len(transcripts); i++ {
 			// The script of the case is at fault, not the runtime that ran it.
-			if fault := fakehandler.Fault(&fresh[i]); fault != "" {
+			if fault := fakehandler.Fault(&transcripts[i]); fault != "" {
 				return fmt.Errorf("the scripted handler: %s", fault)
 			}
+			l.taken++
+			l.script.played++
+			if !l.tells(i) {
+				continue
+			}
+			w.evidence.Invocations = append(w.evidence.Invocations, result.Invocation{
+				Step: len(w.evidence.Steps), Transcript: transcripts[i],
+			})
+			w.seen++
 		}
-		l.taken += len(fresh)
-		l.script.played += len(fresh)
-		w.seen += len(fresh)
 	}
 	return nil
 }

@@ -26,13 +26,22 @@ import (
 type Reference struct {
 	// Bucket opens the bucket of a store; nil keeps each store in memory.
 	Bucket func(store string) (storage.Bucket, error)
+	// Process wraps what one process sees of a store's bucket: it lasts until the
+	// process is killed, and the bucket below outlives it. Nil is the bucket itself.
+	Process func(storage.Bucket) storage.Bucket
 	// Runtime adjusts the runtime of a store.
 	Runtime func(*reference.Runtime)
 	// Transport wraps what carries an invocation.
 	Transport func(reference.Transport) reference.Transport
+	// Within wraps it too, and is told by which runtime it will be used.
+	Within func(*reference.Runtime, reference.Transport) reference.Transport
+	// Handlers wraps what chooses the handler of a run.
+	Handlers func(reference.Registry) reference.Handlers
 
 	mu     sync.Mutex
 	stores map[string]storage.Bucket
+	// usual is the life that nobody ends.
+	usual *life
 }
 
 // InFolders keeps each store in its folder, as the reference's command line does.
@@ -43,9 +52,46 @@ func (*Reference) Features() []string {
 	return []string{"rpc", "http", "inspect", "log", "once", "until-idle", "agent", "metadata", "chosen-session", "tracestate", "named-handlers", "uri"}
 }
 
+// forever is the life in which r's own operations are done.
+func (r *Reference) forever() *life {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.usual == nil {
+		r.usual = newLife(r)
+	}
+	return r.usual
+}
+
 // Start implements [subject.Runtime].
 func (r *Reference) Start(ctx context.Context, q subject.StartRequest) (string, error) {
-	engine, err := r.engine(q.Store)
+	return r.forever().start(ctx, q)
+}
+
+// Push implements [subject.Runtime].
+func (r *Reference) Push(ctx context.Context, q subject.PushRequest) error {
+	return r.forever().push(ctx, q)
+}
+
+// Run implements [subject.Runtime].
+func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunReply, error) {
+	return r.forever().run(ctx, q)
+}
+
+// Log implements [subject.Runtime].
+func (r *Reference) Log(ctx context.Context, store, session string) (json.RawMessage, error) {
+	return r.forever().log(ctx, store, session)
+}
+
+// Inspect implements [subject.Runtime].
+func (r *Reference) Inspect(ctx context.Context, store, session string) (json.RawMessage, error) {
+	return r.forever().inspect(ctx, store, session)
+}
+
+// Close implements [subject.Runtime]: nothing is kept running.
+func (*Reference) Close() error { return nil }
+
+func (l *life) start(ctx context.Context, q subject.StartRequest) (string, error) {
+	engine, err := l.engine(q.Store)
 	if err != nil {
 		return "", refused("start", err)
 	}
@@ -53,9 +99,8 @@ func (r *Reference) Start(ctx context.Context, q subject.StartRequest) (string, 
 	return m.Session, refused("start", err)
 }
 
-// Push implements [subject.Runtime].
-func (r *Reference) Push(ctx context.Context, q subject.PushRequest) error {
-	engine, err := r.engine(q.Store)
+func (l *life) push(ctx context.Context, q subject.PushRequest) error {
+	engine, err := l.engine(q.Store)
 	if err != nil {
 		return refused("push", err)
 	}
@@ -66,20 +111,23 @@ func (r *Reference) Push(ctx context.Context, q subject.PushRequest) error {
 	return refused("push", err)
 }
 
-// Run implements [subject.Runtime].
-func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunReply, error) {
-	engine, err := r.engine(q.Store)
+func (l *life) run(ctx context.Context, q subject.RunRequest) (subject.RunReply, error) {
+	engine, err := l.engine(q.Store)
 	if err != nil {
 		return subject.RunReply{}, refused("run", err)
 	}
 	var close closers
 	defer func() { close.all() }() // those that are there by then
 	environ := environWith(q.Environment)
-	handlers := reference.Registry{Default: r.transport(q.Default, environ, &close), Named: map[string]reference.Transport{}}
+	handlers := reference.Registry{Default: l.transport(engine, q.Default, environ, &close), Named: map[string]reference.Transport{}}
 	for name, spec := range q.Named {
-		handlers.Named[name] = r.transport(spec, environ, &close)
+		handlers.Named[name] = l.transport(engine, spec, environ, &close)
 	}
-	options := reference.RunOptions{Handlers: handlers, Trace: protocol.TraceContext{TraceParent: q.TraceParent, TraceState: q.TraceState}}
+	var chooses reference.Handlers = handlers
+	if l.of.Handlers != nil {
+		chooses = l.of.Handlers(handlers)
+	}
+	options := reference.RunOptions{Handlers: chooses, Trace: protocol.TraceContext{TraceParent: q.TraceParent, TraceState: q.TraceState}}
 	run := engine.Run
 	if q.Once {
 		run = engine.RunOnce
@@ -88,9 +136,8 @@ func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunR
 	return subject.RunReply{Version: &done.Version, State: string(done.State)}, refused("run", err)
 }
 
-// Log implements [subject.Runtime].
-func (r *Reference) Log(ctx context.Context, store, session string) (json.RawMessage, error) {
-	engine, err := r.engine(store)
+func (l *life) log(ctx context.Context, store, session string) (json.RawMessage, error) {
+	engine, err := l.engine(store)
 	if err != nil {
 		return nil, refused("log", err)
 	}
@@ -121,9 +168,8 @@ func readBody(ctx context.Context, engine *reference.Runtime, entry reference.Du
 	return io.ReadAll(body)
 }
 
-// Inspect implements [subject.Runtime].
-func (r *Reference) Inspect(ctx context.Context, store, session string) (json.RawMessage, error) {
-	engine, err := r.engine(store)
+func (l *life) inspect(ctx context.Context, store, session string) (json.RawMessage, error) {
+	engine, err := l.engine(store)
 	if err != nil {
 		return nil, refused("inspect", err)
 	}
@@ -134,34 +180,41 @@ func (r *Reference) Inspect(ctx context.Context, store, session string) (json.Ra
 	return json.Marshal(dump)
 }
 
-// Close implements [subject.Runtime]: nothing is kept running.
-func (*Reference) Close() error { return nil }
-
-// engine is the runtime on a store; stores in memory last as long as r.
-func (r *Reference) engine(store string) (*reference.Runtime, error) {
+// bucket is the bucket of a store, which outlives every process; those in memory last
+// as long as r.
+func (r *Reference) bucket(store string) (storage.Bucket, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	bucket := r.stores[store]
-	if bucket == nil {
-		bucket = &membucket.Bucket{}
-		if r.Bucket != nil {
-			var err error
-			if bucket, err = r.Bucket(store); err != nil {
-				return nil, err
-			}
+	if bucket := r.stores[store]; bucket != nil {
+		return bucket, nil
+	}
+	var bucket storage.Bucket = &membucket.Bucket{}
+	if r.Bucket != nil {
+		var err error
+		if bucket, err = r.Bucket(store); err != nil {
+			return nil, err
 		}
-		if r.stores == nil {
-			r.stores = map[string]storage.Bucket{}
-		}
-		r.stores[store] = bucket
+	}
+	if r.stores == nil {
+		r.stores = map[string]storage.Bucket{}
+	}
+	r.stores[store] = bucket
+	return bucket, nil
+}
+
+// engine is the runtime on a store.
+func (l *life) engine(store string) (*reference.Runtime, error) {
+	bucket, err := l.view(store)
+	if err != nil {
+		return nil, err
 	}
 	engine := &reference.Runtime{
 		Store: &storage.Store{Bucket: bucket},
 		// What lies beside the store is the case's own.
 		Sources: reference.Folders{filepath.Dir(store)},
 	}
-	if r.Runtime != nil {
-		r.Runtime(engine)
+	if l.of.Runtime != nil {
+		l.of.Runtime(engine)
 	}
 	return engine, nil
 }
@@ -180,7 +233,7 @@ func environWith(variables map[string]string) []string {
 }
 
 // transport is how a handler is reached; nil when there is none.
-func (r *Reference) transport(spec subject.HandlerSpec, environ []string, close *closers) reference.Transport {
+func (l *life) transport(engine *reference.Runtime, spec subject.HandlerSpec, environ []string, close *closers) reference.Transport {
 	var transport reference.Transport
 	switch {
 	case len(spec.Command) > 0:
@@ -194,8 +247,11 @@ func (r *Reference) transport(spec subject.HandlerSpec, environ []string, close 
 	default:
 		return nil
 	}
-	if r.Transport != nil {
-		transport = r.Transport(transport)
+	if l.of.Transport != nil {
+		transport = l.of.Transport(transport)
+	}
+	if l.of.Within != nil {
+		transport = l.of.Within(engine, transport)
 	}
 	return transport
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"pugmark.dev/conform/result"
@@ -53,13 +54,17 @@ func (w *World) record(ctx context.Context, a *act) error {
 		Line: a.at.Line, Verb: a.verb, Args: a.args, Requirement: a.requirement, WantError: a.at.WantError, Either: a.at.Either,
 		Started: a.started.UTC(), TookMS: a.elapsed.Milliseconds(),
 	}
-	var err error
+	var fault error
+	if errors.Is(a.err, subject.ErrKilled) && w.killed {
+		// The story has done this; it is neither the one outcome nor the other.
+		a.err, a.output, s.Either = nil, map[string]bool{result.Killed: true}, true
+	}
 	if a.err != nil {
-		s.Error = stepError(ctx, a.err)
-	} else if s.Output, err = json.Marshal(a.output); err != nil {
+		s.Error, fault = stepError(ctx, a.err)
+	} else if output, err := json.Marshal(a.output); err != nil {
 		// A runtime that answers log or inspect with something that is no JSON.
-		s.Error = &result.StepError{Kind: string(subject.Internal), Message: "the answer is no JSON: " + err.Error()}
-	} else if a.took != nil {
+		s.Error = &result.StepError{Kind: string(subject.Crash), Message: "the answer is no JSON: " + err.Error()}
+	} else if s.Output = output; a.took != nil && !s.Either {
 		a.took(a.output)
 	}
 	if a.lay != nil {
@@ -70,13 +75,17 @@ func (w *World) record(ctx context.Context, a *act) error {
 	}
 	s.Invocations = w.seen
 	w.evidence.Steps = append(w.evidence.Steps, s)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case fault != nil:
+		return fmt.Errorf("%s %s: %w", a.verb, strings.Join(a.args, " "), fault)
 	}
 	// A refusal by a runtime that does not offer the operation is no outcome that a
 	// case could admit.
 	unsupported := s.Error != nil && s.Error.Kind == string(subject.Unsupported)
-	if unsupported || !a.at.Either && (s.Error != nil) != a.at.WantError {
+	expected := s.Either || s.Error == nil && !a.at.WantError || a.at.WantError && s.Error.IsRefusal()
+	if unsupported || !expected {
 		return ErrUnexpected
 	}
 	return nil
@@ -122,13 +131,15 @@ func (w *World) note(at At, verb string, args ...string) {
 	})
 }
 
-func stepError(ctx context.Context, err error) *result.StepError {
+// stepError is a failure as the evidence has it. What no runtime has reported, and
+// is not the end of time, is a fault of the harness.
+func stepError(ctx context.Context, err error) (s *result.StepError, fault error) {
 	var failed *subject.Error
 	switch {
 	case ctx.Err() != nil:
-		return &result.StepError{Kind: string(result.Hang), Message: err.Error()}
+		return &result.StepError{Kind: string(result.Hang), Message: err.Error()}, nil
 	case errors.As(err, &failed):
-		return &result.StepError{Kind: string(failed.Kind), Message: failed.Message}
+		return &result.StepError{Kind: string(failed.Kind), Message: failed.Message}, nil
 	}
-	return &result.StepError{Kind: string(subject.Internal), Message: err.Error()}
+	return &result.StepError{Kind: string(subject.Internal), Message: err.Error()}, err
 }

@@ -47,6 +47,9 @@ type World struct {
 	points []string
 	// under is the acts that go on beside the story, in the order of their start.
 	under []*act
+	// mortal is the runtime when the story kills it, and can; killed tells that it has.
+	mortal subject.Killable
+	killed bool
 }
 
 // At is where a step stands in the case file, and whether the case wants it to
@@ -72,6 +75,12 @@ func newWorld(job Job, dir string, e *result.Evidence) (*World, error) {
 		fresh:     map[string]bool{},
 		script:    &scripted{},
 		named:     map[string]*scripted{},
+	}
+	if story := job.Case.Story; story != nil && story.Kills {
+		if runtime, ok := w.runtime.Ops.(subject.Apart); ok {
+			w.mortal = runtime.Apart()
+			w.runtime.Ops = w.mortal
+		}
 	}
 	e.Sessions = map[string]string{}
 	return w, os.Mkdir(w.runs, 0o777)
@@ -178,7 +187,7 @@ func (w *World) Child(ctx context.Context, at At, name, parent string, n int) er
 		}
 		var log result.Log
 		if err := json.Unmarshal(answer, &log); err != nil {
-			return nil, fmt.Errorf("the log of %s: %w", parent, err)
+			return nil, &subject.Error{Op: "child", Kind: subject.Crash, Message: fmt.Sprintf("the log of %s: %v", parent, err)}
 		}
 		found := 0
 		for _, e := range log.Entries {
@@ -189,7 +198,8 @@ func (w *World) Child(ctx context.Context, at At, name, parent string, n int) er
 				return started{e.TargetSession}, nil
 			}
 		}
-		return nil, fmt.Errorf("the log of %s has %d fork records, and number %d is wanted", parent, found, n)
+		return nil, &subject.Error{Op: "child", Kind: subject.Internal,
+			Message: fmt.Sprintf("the log of %s has %d fork records, and number %d is wanted", parent, found, n)}
 	}, took: func(output any) { w.evidence.Sessions[name] = output.(started).Session }})
 }
 

@@ -3,7 +3,6 @@ package stage
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -137,7 +136,7 @@ func TestARefusedStepEndsTheCaseAndStandsInTheEvidence(t *testing.T) {
 	for kind, err := range map[string]error{
 		"unsupported": &subject.Error{Op: "start", Kind: subject.Unsupported},
 		"request":     &subject.Error{Op: "start", Kind: subject.BadRequest, Message: "no"},
-		"internal":    errors.New("odd"),
+		"internal":    &subject.Error{Op: "start", Kind: subject.Internal, Message: "odd"},
 	} {
 		e := Stage(t.Context(), runtimeJob(t, &casefile.Runtime{}, refuses{err: err}))
 		require.Empty(t, e.Fault)

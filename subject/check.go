@@ -131,7 +131,44 @@ func (c check) runtime() {
 	case commands && isEmpty(c.at("commands")):
 		c.d.fault(c.at("commands"), "`commands` is empty")
 	}
+	if c.has("commands") && !c.has("driver") && !isEmpty(c.at("commands")) {
+		c.claims()
+	}
 	c.operands()
+}
+
+// claims sees to it that what a runtime claims has its template: without one it
+// could not be put to the test, and would be accused of it.
+func (c check) claims() {
+	claimed := func(feature string) bool { return slices.Contains(c.f.Features, feature) }
+	for _, t := range templateClaims() {
+		if slices.ContainsFunc(t.features, func(f string) bool { return !claimed(f) }) || c.has("commands."+t.op) {
+			continue
+		}
+		c.d.fault(c.claim(t.features), "`%s` %s claimed, and there is no `commands.%s`", strings.Join(t.features, "` and `"), isOrAre(t.features), t.op)
+	}
+	start := c.f.Commands[opStart]
+	for _, word := range startClaims() {
+		if claimed(word.feature) && len(start) > 0 && !mentions(start, word.placeholder) {
+			c.d.fault(c.claim([]string{word.feature}), "`%s` is claimed, and `commands.start` has no {%s}", word.feature, word.placeholder)
+		}
+	}
+}
+
+// claim is where the last of several features is claimed.
+func (c check) claim(features []string) *yaml.Node {
+	last := 0
+	for _, f := range features {
+		last = max(last, slices.Index(c.f.Features, f))
+	}
+	return item(c.at("features"), last)
+}
+
+func isOrAre(list []string) string {
+	if len(list) == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // operands sees to it that a template can say what its operation is about.

@@ -34,7 +34,9 @@ const maxOutput = 32 << 20
 // template for it or the request does not fit one, FailedInvocation for a run
 // with another exit status than 0, BadRequest for another operation with one,
 // Crash for an end by a signal and for an answer that makes no sense, which it
-// quotes. A command that does not start is a *process.StartError.
+// quotes, and also for a command that does not start because of what it is, which
+// is a *process.StartError too. Whatever else goes wrong is no *Error: a fault of
+// the harness, or the end of ctx.
 func Commands(f *File, dir, cache string) (Runtime, error) {
 	return newCommands(f, dir, cache, Environment(os.Environ()))
 }
@@ -134,25 +136,27 @@ func (c *commands) Run(ctx context.Context, r RunRequest) (RunReply, error) {
 	return RunReply{}, err
 }
 
-// runTemplate chooses the template of a run.
+// runTemplate chooses the template of a run: that of its handler's transport, and
+// of one invocation or of as many as it takes. One does not stand in for the other:
+// what goes on until it is idle may invoke the handler more than once.
 func (c *commands) runTemplate(r RunRequest) (string, error) {
 	op, once := opRun, opRunOnce
 	switch {
 	case len(r.Named) > 0:
 		op, once = opRunNamed, opRunNamedOnce
-		for _, spec := range append([]HandlerSpec{r.Default}, values(r.Named)...) {
-			if spec.RPC != nil || spec.URL != "" {
-				return "", &Error{op, Unsupported, "beside named handlers a template takes commands only, no RPC command and no URL"}
-			}
-		}
 	case r.Default.RPC != nil:
 		op, once = opRunRPC, opRunRPCOnce
 	case r.Default.URL != "":
 		op, once = opRunURL, opRunURLOnce
 	}
 	if r.Once {
-		if _, ok := c.templates[once]; ok || op == opRun {
-			op = once
+		op = once
+	}
+	if len(r.Named) > 0 {
+		for _, spec := range append([]HandlerSpec{r.Default}, values(r.Named)...) {
+			if spec.RPC != nil || spec.URL != "" {
+				return "", &Error{op, Unsupported, "beside named handlers a template takes commands only, no RPC command and no URL"}
+			}
 		}
 	}
 	if _, ok := c.templates[op]; !ok {
@@ -208,6 +212,19 @@ func (c *commands) Close() error {
 	return nil
 }
 
+// again is the same runtime, with processes of its own.
+func (c *commands) again() *commands {
+	return &commands{templates: c.templates, dir: c.dir, cache: c.cache, env: c.env, set: &process.Set{}}
+}
+
+// kill ends what runs by SIGKILL, and nothing starts after it.
+func (c *commands) kill() error {
+	if left := c.set.EndAll(0).Left; left > 0 {
+		return fmt.Errorf("kill the runtime: %d processes are left", left)
+	}
+	return nil
+}
+
 func (c *commands) missing(op string) *Error {
 	return &Error{op, Unsupported, "the subject file has no `commands." + op + "`"}
 }
@@ -237,7 +254,7 @@ func (c *commands) do(ctx context.Context, op string, f filling, env ...string) 
 	case errors.Is(err, syscall.E2BIG):
 		return nil, &Error{op, Unsupported, "the request does not fit a command line: " + err.Error()}
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", op, err)
+		return nil, startFailed(op, "the command", err)
 	case result.Exit.Code < 0:
 		return nil, &Error{op, Crash, fmt.Sprintf("%s: ended by %v%s", shown(args), result.Exit, lastOf(&errs))}
 	case !result.Exit.OK():

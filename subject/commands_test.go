@@ -77,7 +77,7 @@ func TestARuntimeIsToldEverything(t *testing.T) {
 		object{"op": "push", "session": session, "body": ""},
 		object{"op": "run", "session": session, "rest": rest, "TRACEPARENT": "00-1", "TRACESTATE": "a=b"},
 		object{"op": "run", "session": session, "rest": rest, "once": true},
-		object{"op": "run", "session": session, "url": "http://127.0.0.1:1/"},
+		object{"op": "run", "session": session, "once": true, "url": "http://127.0.0.1:1/"},
 		object{"op": "run", "session": session, "rest": rest, "named": []any{"bash=bash", "py=python 'a b.py'"}},
 		object{"op": "run", "session": session, "named": []any{"bash=bash"}},
 	)
@@ -207,9 +207,9 @@ func TestARunTakesTheTemplateOfItsHandler(t *testing.T) {
 		{"rpc once", all, RunRequest{Default: rpc, Once: true}, "run-rpc-once"},
 		{"url once", all, RunRequest{Default: url, Once: true}, "run-url-once"},
 		{"named once", all, RunRequest{Default: command, Named: named, Once: true}, "run-named-once"},
-		{"one rpc for both", five, RunRequest{Default: rpc, Once: true}, "run-rpc"},
-		{"one url for both", five, RunRequest{Default: url, Once: true}, "run-url"},
-		{"one named for both", five, RunRequest{Named: named, Once: true}, "run-named"},
+		{"rpc until idle is not rpc once", five, RunRequest{Default: rpc, Once: true}, "run-rpc-once: unsupported: the subject file has no `commands.run-rpc-once`"},
+		{"url until idle is not url once", five, RunRequest{Default: url, Once: true}, "run-url-once: unsupported: the subject file has no `commands.run-url-once`"},
+		{"named until idle is not named once", five, RunRequest{Named: named, Once: true}, "run-named-once: unsupported: the subject file has no `commands.run-named-once`"},
 		{"once is not run", map[string]Args{"run": {"x"}}, RunRequest{Default: command, Once: true}, "run-once: unsupported: the subject file has no `commands.run-once`"},
 		{"run is not once", map[string]Args{"run-once": {"x"}}, RunRequest{Default: command}, "run: unsupported: the subject file has no `commands.run`"},
 		{"rpc is not once", map[string]Args{"run-rpc-once": {"x"}}, RunRequest{Default: rpc}, "run-rpc: unsupported: the subject file has no `commands.run-rpc`"},
@@ -242,14 +242,6 @@ func TestWhatACommandLineCantCarryIsUnsupported(t *testing.T) {
 	require.EqualError(t, err, `push: unsupported: metadata "a": "\xff" is not UTF-8, which JSON has to be`)
 	_, err = rt.Inspect(ctx, "", session)
 	require.EqualError(t, err, "inspect: unsupported: the subject file has no `commands.inspect`")
-}
-
-func TestACommandThatIsMissingIsNoVerdict(t *testing.T) {
-	rt := made(t, map[string]Args{"log": {"no-such-tool", "{session}"}})
-	_, err := rt.Log(t.Context(), "", session)
-	require.ErrorIs(t, err, process.ErrNotFound)
-	var failed *Error
-	require.False(t, errors.As(err, &failed))
 }
 
 func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {

@@ -260,6 +260,25 @@ func (d *driver) Close() error {
 	return errors.Join(errs...)
 }
 
+// kill ends every process by SIGKILL, and nothing starts after it.
+func (d *driver) kill() error {
+	d.mu.Lock()
+	d.closed = true // who waits is told that it was ended
+	apart := slices.Collect(maps.Keys(d.apart))
+	d.usable = nil
+	d.mu.Unlock()
+	errs := make([]error, len(apart)+1)
+	var killing sync.WaitGroup
+	for i, other := range apart {
+		killing.Go(func() { errs[i] = other.kill() })
+	}
+	if left := d.set.EndAll(0).Left; left > 0 {
+		errs[len(apart)] = fmt.Errorf("kill the runtime: %d processes are left", left)
+	}
+	killing.Wait()
+	return errors.Join(errs...)
+}
+
 func (d *driver) head(op, store string) callHead {
 	return callHead{ID: d.ids.Add(1), Op: op, Store: store}
 }
@@ -334,7 +353,7 @@ func (d *driver) enter(id int64, w *waiter) (p *driverProcess, before *fault, er
 	if chosen == nil || len(chosen.waiting) > 0 && len(d.usable) < d.limit {
 		p, err := startDriver(d)
 		if err != nil {
-			return nil, nil, &startFailure{&Error{w.op, Crash, "the driver does not start: " + err.Error()}, err}
+			return nil, nil, startFailed(w.op, "the driver", err)
 		}
 		d.usable = append(d.usable, p)
 		chosen = p
@@ -344,7 +363,7 @@ func (d *driver) enter(id int64, w *waiter) (p *driverProcess, before *fault, er
 	return chosen, nil, nil
 }
 
-// startFailure is a driver that could not be started: an Error for whoever asks
+// startFailure is a program that could not be started: an Error for whoever asks
 // what became of the operation, and the cause.
 type startFailure struct {
 	failure *Error
@@ -354,3 +373,15 @@ type startFailure struct {
 func (e *startFailure) Error() string { return e.failure.Error() }
 
 func (e *startFailure) Unwrap() []error { return []error{e.failure, e.cause} }
+
+// startFailed is the error of an operation whose program could not be started, or
+// not be waited for. That the program is not there, or is none, is the runtime's
+// doing, and its crash; anything else says nothing of it.
+func startFailed(op, what string, err error) error {
+	for _, kind := range []error{process.ErrNoProgram, process.ErrNotFound, process.ErrNotExecutable, process.ErrNoFolder} {
+		if errors.Is(err, kind) {
+			return &startFailure{&Error{op, Crash, what + " does not start: " + err.Error()}, err}
+		}
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}

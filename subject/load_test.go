@@ -120,6 +120,13 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"3:34: `commands.run`: {handler} is a list, so it stands alone in its item"}},
 		{"handlers without an option", runtime + "commands: {run-named: [\"{session}\", \"{handlers}\"]}\n", []string{
 			"3:37: `commands.run-named`: {handlers} follows the option that is repeated for each handler"}},
+		{"claims without their templates", runtime + "features: [once, rpc, log, until-idle]\ncommands:\n  run-rpc: [x, \"{session}\", \"{handler}\"]\n", []string{
+			"3:12: `once` is claimed, and there is no `commands.run-once`",
+			"3:18: `rpc` and `once` are claimed, and there is no `commands.run-rpc-once`",
+			"3:23: `log` is claimed, and there is no `commands.log`",
+			"3:28: `until-idle` is claimed, and there is no `commands.run`"}},
+		{"claims that start can't carry", runtime + "features: [agent, chosen-session]\ncommands:\n  start: [x, \"{agent}\"]\n", []string{
+			"3:19: `chosen-session` is claimed, and `commands.start` has no {session}"}},
 		{"no URL", handler + "transports:\n  http: {command: [x]}\n", []string{"4:9: `transports.http` has no `url`"}},
 		{"no http", handler + "transports:\n  http: {url: localhost}\n", []string{"4:15: `transports.http.url` is no http or https URL: \"localhost\""}},
 		{"port that nobody is told", handler + "transports:\n  http: {url: \"http://a:{port}\", command: [x]}\n", []string{

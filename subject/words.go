@@ -19,9 +19,8 @@ func TransportNames() []string {
 func Features(kind string) []string { return spec.Features(spec.Side(kind)) }
 
 // The command templates of a runtime. A run takes the template of its handler's
-// transport. `run` goes on until the session is idle and `run-once` is one
-// invocation. The others serve for both, unless there is a second one whose name
-// ends in -once: then that is one invocation, and the first goes on.
+// transport: one whose name ends in -once is one invocation, the other goes on until
+// the session is idle. What has no template is unsupported.
 const (
 	opStart        = "start"
 	opPush         = "push"
@@ -41,4 +40,33 @@ const (
 func CommandNames() []string {
 	return []string{opStart, opPush, opRun, opRunOnce, opRunRPC, opRunRPCOnce, opRunURL, opRunURLOnce,
 		opRunNamed, opRunNamedOnce, opLog, opInspect}
+}
+
+// templateClaim is a template that must be there for all of the features to be
+// claimed.
+type templateClaim struct {
+	features []string
+	op       string
+}
+
+// templateClaims is which claims of a runtime ask for which templates.
+func templateClaims() []templateClaim {
+	const idle, once = "until-idle", "once"
+	return []templateClaim{
+		{[]string{idle}, opRun}, {[]string{once}, opRunOnce},
+		{[]string{"rpc", idle}, opRunRPC}, {[]string{"rpc", once}, opRunRPCOnce},
+		{[]string{"http", idle}, opRunURL}, {[]string{"http", once}, opRunURLOnce},
+		{[]string{"named-handlers", idle}, opRunNamed}, {[]string{"named-handlers", once}, opRunNamedOnce},
+		{[]string{"log"}, opLog}, {[]string{"inspect"}, opInspect},
+	}
+}
+
+// startClaim is a placeholder that the template of `start` must have for the
+// feature to be claimed.
+type startClaim struct{ feature, placeholder string }
+
+func startClaims() []startClaim {
+	return []startClaim{
+		{"agent", "agent"}, {"metadata", "metadata"}, {"chosen-session", "session"}, {"named-handlers", "handler"},
+	}
 }

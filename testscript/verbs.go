@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/stage"
@@ -69,6 +70,10 @@ func Verbs() []Verb {
 			act: func(ctx context.Context, p *play, at stage.At, _ []string) error {
 				return p.world.Join(ctx, at)
 			},
+		},
+		{
+			Name: "kill-runtime", Args: "[DELAY]", max: 1, act: kill,
+			Doc: "Kills the runtime DELAY (0s, if not said) from now, by force, with all that it has started: what goes on beside the story ends in the middle. The commands that follow start it anew on the same store, and points that were released hold again.",
 		},
 		{
 			Name: "child", Args: "SESSION SESSION [N]", min: 2, max: 3, act: child,
@@ -165,6 +170,17 @@ func child(ctx context.Context, p *play, at stage.At, args []string) error {
 		return err
 	}
 	return p.world.Child(ctx, at, args[0], args[1], n)
+}
+
+func kill(ctx context.Context, p *play, at stage.At, args []string) error {
+	after := time.Duration(0)
+	if len(args) == 1 {
+		var err error
+		if after, err = time.ParseDuration(args[0]); err != nil {
+			return err
+		}
+	}
+	return p.world.Kill(ctx, at, after)
 }
 
 // count is an optional number, one when it is not given.
