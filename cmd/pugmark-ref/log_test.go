@@ -30,7 +30,7 @@ func TestNobodyForgesTheLog(t *testing.T) {
 		`{"name":"\u001b[2J\u009b1m\u202e\r\b\u007f \ttab"}`,
 		`{"name":" a"}{"name":"\"a\""}{"name":"a\\n"}{"name":"\u00a0"}`,
 		`{"content-type":"stopped"}{"content-type":"name a/b"}{"content-type":"text/plain; charset=utf-8"}`,
-		`{"data":"bGluZQoJdGFiChtbMkoNOS45ICBub3JtYWwKwptY4oCu"}`, // line\n\ttab\n\x1b[2J\r9.9  normal\n\u009bX\u202e
+		`{"data":"bGluZQoJdGFiChtbMkoNOS45ICBub3JtYWwKwptY4oCu"}`,                                     // line\n\ttab\n\x1b[2J\r9.9  normal\n\u009bX\u202e
 		`{"content-type":"application/vnd.pugmark.pause+text","data":"aApcCjkuOSAgbm9ybWFsG1sySg=="}`, // h\n\\\n9.9  normal\x1b[2J
 	} {
 		said(t, output)

@@ -163,7 +163,11 @@ func foldersValue(folders *[]string) func(string) error {
 		if folder == "" {
 			return refuse("is empty")
 		}
-		info, err := os.Stat(folder)
+		full, err := filepath.Abs(folder)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(full)
 		switch {
 		case err != nil:
 			var cause *os.PathError
@@ -174,9 +178,8 @@ func foldersValue(folders *[]string) func(string) error {
 		case !info.IsDir():
 			return refuse("is no folder")
 		}
-		full, err := filepath.Abs(folder)
 		*folders = append(*folders, full)
-		return err
+		return nil
 	}
 }
 

@@ -108,7 +108,8 @@ func (e *answerError) advice(status int) string {
 	switch codeOf(e.cause) {
 	case "NoSuchBucket":
 		return fmt.Sprintf("make the bucket %s first, or correct the store's URL", e.bucket)
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken":
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+		"XAdminUserNotFound": // versitygw's word for a key that it does not know, a 404
 		return "check the credentials in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the profile in AWS_PROFILE"
 	case codeConflict, codeAborted:
 		return "another write of this object is under way; run it again"

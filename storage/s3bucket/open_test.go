@@ -27,6 +27,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 		"no bucket":  {url: strings.Replace(f.URL, "bucket", "none", 1), want: "opening the store s3://none: the server answered 404 NoSuchBucket; make the bucket none first, or correct the store's URL"},
 		"no server":  {url: s3test.URL("bucket", down.URL), want: "no answer from the server: dial tcp"},
 		"wrong key":  {url: f.URL, fault: answer(every, 403, "InvalidAccessKeyId"), want: "check the credentials in AWS_ACCESS_KEY_ID"},
+		"no user":    {url: f.URL, fault: answer(every, 404, "XAdminUserNotFound"), want: "check the credentials in AWS_ACCESS_KEY_ID"},
 		"no right":   {url: f.URL, fault: answer(every, 403, "AccessDenied"), want: "let these credentials list the bucket"},
 		"no region":  {url: "s3://bucket", want: "no region is known; add region=NAME to the store's URL or set AWS_REGION", env: map[string]string{"AWS_REGION": "", "AWS_DEFAULT_REGION": ""}},
 		"its region": {url: f.URL, fault: answer(every, 400, "AuthorizationHeaderMalformed"), want: "set region=NAME in the store's URL to the bucket's region"},
