@@ -99,21 +99,26 @@ func observing(id, sentence string, change func(object) object) Mutant {
 		ID: "handler/" + id, Requirement: "P13/identity-available", Sentence: sentence,
 		Handler: func() fakehandler.Agreement {
 			return fakehandler.Agreement{Output: writes(lined(editing(func(o object) object {
-				if o.text("name") != fakehandler.NameObserved {
-					return o
-				}
-				body, err := base64.StdEncoding.DecodeString(o.text("data"))
-				if err != nil {
-					return o
-				}
-				observed, err := parse(body)
-				if err != nil {
-					return o
-				}
-				return o.with("data", quoted(base64Of(change(observed).bytes())))
+				return answered(o, fakehandler.NameObserved, change)
 			})))}
 		},
 	}
+}
+
+// answered changes the body of an Output that is the answer of a name.
+func answered(o object, name string, change func(object) object) object {
+	if o.text("name") != name {
+		return o
+	}
+	body, err := base64.StdEncoding.DecodeString(o.text("data"))
+	if err != nil {
+		return o
+	}
+	answer, err := parse(body)
+	if err != nil {
+		return o
+	}
+	return o.with("data", quoted(base64Of(change(answer).bytes())))
 }
 
 // lookingUp makes a handler whose variables are changed.

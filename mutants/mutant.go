@@ -82,6 +82,7 @@ func kindOf(handler bool) string {
 func All() []Mutant {
 	return slices.Concat(
 		handlerWriters(), handlerReaders(), handlerFields(), handlerFetchers(), handlerConduct(),
+		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(),
 		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(),
 	)
 }

@@ -77,6 +77,7 @@ P7/success-response R MUST
 P7/unknown-404 R MUST
 P7/non-2xx-error H MUST
 P7/content-encoding H MUST
+P7/whole-body H DESC
 P7/read-only H MUST
 P7/no-retention H MUST
 P7/urls-change R MAY
