@@ -19,7 +19,7 @@ type runFlags struct {
 	start    bool
 	rpc      bool
 	url      string
-	handlers map[string]namedHandler
+	handlers namedHandlers
 	allowed  []string
 	json     bool
 }
@@ -54,7 +54,7 @@ Bodies by uri are taken from the store itself, and from files below the folders 
 	set.SetInterspersed(false) // what follows the command's name belongs to it
 	sessionFlag(command, &flags.session)
 	set.BoolVar(&flags.once, "once", false, "invoke the handler once")
-	set.BoolVar(&flags.start, "start", false, "start a session first, and print its ID")
+	set.BoolVar(&flags.start, "start", false, "start a session first, and print its ID; it runs with the default handler, or without one with the first that is named")
 	set.BoolVar(&flags.rpc, "rpc", false, "commands serve HTTP on descriptor 3 instead of reading standard input")
 	set.Func("url", "the default handler is an HTTP service at this `URL`", serviceValue(&flags.url))
 	set.Func("handler", "a named handler, `name='command'` or name=http://...; may be given again", handlerValue(&flags.handlers))
@@ -101,7 +101,11 @@ func (a *app) sessionToRun(command *cobra.Command, flags runFlags, runtime *refe
 	if !flags.start {
 		return store.session(flags.session)
 	}
-	started, err := runtime.StartSession(command.Context(), storage.Manifest{})
+	var manifest storage.Manifest
+	if flags.url == "" && command.Flags().NArg() == 0 {
+		manifest.Handler = flags.handlers.first
+	}
+	started, err := runtime.StartSession(command.Context(), manifest)
 	if err != nil {
 		return "", err
 	}
@@ -138,11 +142,11 @@ func (a *app) handlers(flags runFlags, args []string) (reference.Registry, func(
 		registry.Default = reference.HTTP{URL: flags.url}
 	case len(args) > 0:
 		registry.Default = transport(args)
-	case len(flags.handlers) == 0:
+	case len(flags.handlers.byName) == 0:
 		return registry, nil, hint(errors.New("no handler is given"), "name its command after --, as in `pugmark-ref run -- python handler.py`")
 	}
-	registry.Named = make(map[string]reference.Transport, len(flags.handlers))
-	for name, handler := range flags.handlers {
+	registry.Named = make(map[string]reference.Transport, len(flags.handlers.byName))
+	for name, handler := range flags.handlers.byName {
 		if handler.url != "" {
 			registry.Named[name] = reference.HTTP{URL: handler.url}
 			continue
@@ -154,7 +158,7 @@ func (a *app) handlers(flags runFlags, args []string) (reference.Registry, func(
 
 // hasCommand reports whether a named handler is a command.
 func (f runFlags) hasCommand() bool {
-	for _, handler := range f.handlers {
+	for _, handler := range f.handlers.byName {
 		if handler.url == "" {
 			return true
 		}

@@ -112,25 +112,32 @@ type namedHandler struct {
 	words []string
 }
 
+// namedHandlers are all values of --handler.
+type namedHandlers struct {
+	byName map[string]namedHandler
+	// first is the name that was given first.
+	first string
+}
+
 // handlerValue takes name='command' and name=URL.
-func handlerValue(handlers *map[string]namedHandler) func(string) error {
+func handlerValue(handlers *namedHandlers) func(string) error {
 	return func(text string) error {
 		name, command, found := strings.Cut(text, "=")
 		if !found || name == "" {
 			return hint(fmt.Errorf("--handler %.80q has no name or no command", text), "write it as in --handler python='python agent.py'")
 		}
 		flag := fmt.Sprintf("--handler %s", fact(name))
-		if _, again := (*handlers)[name]; again {
+		if _, again := handlers.byName[name]; again {
 			return hint(fmt.Errorf("%s is given twice", flag), "give each name one command")
 		}
 		handler, err := parseHandler(flag, command)
 		if err != nil {
 			return err
 		}
-		if *handlers == nil {
-			*handlers = make(map[string]namedHandler)
+		if handlers.byName == nil {
+			handlers.byName, handlers.first = make(map[string]namedHandler), name
 		}
-		(*handlers)[name] = handler
+		handlers.byName[name] = handler
 		return nil
 	}
 }
