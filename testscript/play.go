@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,16 +100,40 @@ var command = regexp.MustCompile(`^(\s*(?:!\s*)?)(\?\s*)?([a-z][a-z-]*)(.*)$`)
 
 // numbered is the script with each command's line in the case file as its first
 // argument, where a ? stands too that was before the command: the library knows none.
+// A run that the next expectation says the end of is judged there in any case: that
+// it fails is what the case found, and no premise that did not hold.
 func numbered(s *casefile.Story) string {
 	lines := strings.Split(s.Script, "\n")
 	for i, line := range lines {
 		either := ""
-		if m := command.FindStringSubmatch(line); m != nil && m[2] != "" {
+		if m := command.FindStringSubmatch(line); m != nil && (m[2] != "" || m[1] == "" && isJudgedBelow(s, lines[i:])) {
 			either = "?"
 		}
 		lines[i] = command.ReplaceAllString(line, fmt.Sprintf("${1}${3} %s%d%s${4}", place, s.ScriptLine+i, either))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// isJudgedBelow reports whether the first of the lines is a run, and an expectation
+// right behind it says how that ends.
+func isJudgedBelow(s *casefile.Story, lines []string) bool {
+	words := strings.Fields(lines[0])
+	if len(words) < 2 || words[0] != "run" && words[0] != "run-once" || words[len(words)-1] == "&" {
+		return false
+	}
+	speaks := func(b casefile.RuntimeExpect) bool { return b.Run != "" && (b.Session == "" || b.Session == words[1]) }
+	for _, line := range lines[1:] {
+		next := strings.Fields(line)
+		switch {
+		case len(next) == 2 && next[0] == "expect":
+			return slices.ContainsFunc(s.Expects[next[1]], func(b casefile.RuntimeExpect) bool {
+				return speaks(b) || len(b.AnyOf) > 0 && !slices.ContainsFunc(b.AnyOf, func(b casefile.RuntimeExpect) bool { return !speaks(b) })
+			})
+		case len(next) > 0 && !strings.HasPrefix(next[0], "#") && next[0] != "require":
+			return false
+		}
+	}
+	return false
 }
 
 // host is what the library runs a script on, in place of a test of package testing.
