@@ -48,7 +48,10 @@
 //   - An answer with neither Content-Length nor chunks is whole when its connection ends,
 //     and a server that dies ends its connections just so. On RPC the status of the
 //     process tells the two apart, if the process is not one of several that answer. Over
-//     HTTP nothing does.
+//     HTTP nothing does. A reset in place of an end is one only when the request can't have been
+//     read whole; a small request lies whole in the server's system, read or not. So a
+//     server that reads nothing, says no length and resets does not always get what
+//     reading R19 promises.
 //   - A record may nest 10,000 levels deep, and 1 MiB is kept of a pause's reason.
 //
 // # Seams
