@@ -8,7 +8,7 @@ import (
 
 // Nonce is the placeholder for a text that is another one in every run, and the
 // same one on both sides of a case. What stands in its place has its length, so
-// that a body is as long as the file shows it.
+// that a body is as long as the file shows it, and digits only.
 const Nonce = "{nonce}"
 
 // WithNonce returns the case with the nonce in the place of every [Nonce], in the
@@ -25,6 +25,11 @@ func (c *Case) WithNonce(nonce string) *Case {
 	out.Runtime, _ = s.seeded(reflect.ValueOf(c.Runtime)).Interface().(*Runtime)
 	out.Story, _ = s.seeded(reflect.ValueOf(c.Story)).Interface().(*Story)
 	return &out
+}
+
+// Varies reports whether a [Nonce] stands anywhere in the case.
+func (c *Case) Varies() bool {
+	return mentions(reflect.ValueOf(c.Handler)) || mentions(reflect.ValueOf(c.Runtime)) || mentions(reflect.ValueOf(c.Story))
 }
 
 // seeder replaces the placeholder in values of any type.

@@ -18,33 +18,35 @@ covers: [%s]
 # Features that the subject has to claim.
 needs: [instructions]
 # The stream, record by record; framing keys (between, chunk, style, ...) go beside records.
+# {nonce} is another text in each run, the same one wherever it stands.
 input:
   records:
     - {event: memory}
-    - {name: a, body: {text: hello}}
+    - {name: a, body: {text: "hello, {nonce}"}}
     - {instructions: [{op: observe}]}
     - {event: start}
 # At least one check that a handler that does nothing fails.
 expect:
   exit: 0
-  observed: {entries: [{name: a, body: {text: hello}}]}
+  observed: {entries: [{name: a, body: {text: "hello, {nonce}"}}]}
 `, requirement)
 	case KindRuntime:
 		fmt.Fprintf(&b, `# One sentence: what the protocol says, and where.
 why: Section N says that a runtime does this.
 covers: [%s]
-# The session's log before the run.
+# The session's log before the run. {nonce} is another text in each run, the same one
+# wherever it stands.
 push:
-  - {name: a, body: {text: hello}}
+  - {name: a, body: {text: "hello, {nonce}"}}
 # What the scripted handler does.
 script:
   - read: all
-  - emit: {name: reply, body: {text: world}}
+  - emit: {name: reply, body: {text: "world, {nonce}"}}
 # At least one check that a runtime that does nothing fails.
 expect:
   run: success
   invocations: 1
-  log: [{name: a, body: {text: hello}}, {name: reply, body: {text: world}}]
+  log: [{name: a, body: {text: "hello, {nonce}"}}, {name: reply, body: {text: "world, {nonce}"}}]
 `, requirement)
 	}
 	return b.Bytes()

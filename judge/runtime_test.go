@@ -113,7 +113,8 @@ func TestExpectationsOnARuntime(t *testing.T) {
 		{"run invokes nothing", "{run: success}", fedWith(goodFed, never), result.Fail, "the handler was never invoked"},
 		{"failure wanted", "{run: failure}", fedWith(goodFed, runFails("failed-invocation", "exit status 1")), result.Pass, ""},
 		{"success instead", "{run: failure}", fedWith(goodFed), result.Fail, "the run fails"},
-		{"failure without an invocation", "{run: failure}", fedWith(goodFed, never, runFails("internal", "disk")), result.Fail, "never invoked"},
+		{"failure without an invocation", "{run: failure}", fedWith(goodFed, never, runFails("failed-invocation", "disk")), result.Fail, "never invoked"},
+		{"failure inside the runtime", "{run: failure}", fedWith(goodFed, runFails("internal", "disk")), result.Fail, "a failure of the runtime (internal): disk"},
 		{"failure before the invocation, and no proof", "{run: failure, invocations: 0}", fedWith(goodFed, never, runFails("failed-invocation", "too large")), result.NotTestable, "no invocation in the whole case"},
 		{"failure before the invocation, after one with", "{run: failure, invocations: 0}", fedWith(goodFed, func(e *result.Evidence) {
 			again := e.Steps[2]

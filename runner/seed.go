@@ -3,6 +3,7 @@ package runner
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 
@@ -20,12 +21,17 @@ type seeds struct {
 	nonce string
 }
 
-// seedsOf derives the seeds of a case. A nonce is as long as its placeholder.
+// seedsOf derives the seeds of a case. A nonce is as long as its placeholder, and of
+// digits: they are the same in either letter case.
 func seedsOf(seed int64, c *casefile.Case, transport string) seeds {
-	derive := func(purpose string) string {
+	derive := func(purpose string) []byte {
 		sum := hmac.New(sha256.New, fmt.Appendf(nil, "%d", seed))
 		fmt.Fprintf(sum, "%s\x00%s\x00%s", purpose, c.ID, transport)
-		return hex.EncodeToString(sum.Sum(nil))
+		return sum.Sum(nil)
 	}
-	return seeds{told: derive("case")[:32], nonce: derive("nonce")[:len(casefile.Nonce)]}
+	const choices = 10_000_000 // of len(casefile.Nonce) digits
+	return seeds{
+		told:  hex.EncodeToString(derive("case")[:16]),
+		nonce: fmt.Sprintf("%07d", binary.BigEndian.Uint64(derive("nonce"))%choices),
+	}
 }
