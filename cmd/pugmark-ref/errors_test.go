@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -135,4 +136,28 @@ func TestTheHintStandsLastAndOnce(t *testing.T) {
 	require.Contains(t, explain(missing), "`pugmark-ref start --session s`")
 	failure := &reference.InvocationError{Reason: reference.ReasonOutput, Err: missing}
 	require.Contains(t, explain(failure), "have the handler write to a session that exists")
+}
+
+// A store that can't be written, as its bucket says it.
+func TestTroubleOfTheStoreSaysWhatToDo(t *testing.T) {
+	for cause, want := range map[syscall.Errno]string{
+		syscall.EACCES: "; let this user read and write the store's folder, or give -b another",
+		syscall.EPERM:  "; let this user read and write the store's folder, or give -b another",
+		syscall.EROFS:  "; let this user read and write the store's folder, or give -b another",
+		syscall.ENOSPC: "; make room where the store is",
+		syscall.EDQUOT: "; make room where the store is",
+		syscall.EMFILE: "; allow more open files with ulimit -n",
+	} {
+		require.Contains(t, explain(fmt.Errorf("storing a/b: %w", cause)), want, cause.Error())
+	}
+}
+
+func TestTheCurrentSessionThatCantBeKeptNamesItsFile(t *testing.T) {
+	started(t)
+	current := filepath.Join(defaultStore, currentName)
+	require.NoError(t, os.Remove(current))
+	require.NoError(t, os.Mkdir(current, 0o777))
+	status, _, stderr := call(t, "start")
+	require.Equal(t, exitOther, status)
+	require.Regexp(t, `^pugmark-ref: remembering the current session in \S+/\.pugmark/\.current: [^/]*; let this user write that file, or remove what stands there; the session itself is made\n$`, stderr)
 }

@@ -39,12 +39,17 @@ func (w *waiting) handlerBegins() {
 	if w.told {
 		return
 	}
-	w.handler = time.AfterFunc(w.app.patience, func() {
+	var timer *time.Timer
+	timer = time.AfterFunc(w.app.patience, func() {
 		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.handler != timer {
+			return // the handler ended just now
+		}
 		w.told = true
-		w.mu.Unlock()
 		w.app.say(fmt.Sprintf("waiting for the handler of session %s, which has run for %v; Ctrl-C ends it", w.session, w.app.patience))
 	})
+	w.handler = timer
 }
 
 // handlerEnds is called when none runs.
