@@ -89,7 +89,8 @@ func (k *checker) sole(requirement string) string {
 // alternatives checks the blocks of `any-of`.
 func (k *checker) alternatives(at place, count int, check func(i int, spot place) (asserts, cites bool)) {
 	list := at.key("any-of")
-	if count == 1 {
+	// One alternative about another session is how a block speaks of two.
+	if count == 1 && !list.item(0).has("session") {
 		list.fault("`any-of` with one alternative is no choice")
 	}
 	for i := range count {

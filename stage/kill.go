@@ -36,9 +36,18 @@ func (w *World) Kill(ctx context.Context, at At, after time.Duration) error {
 	if err := w.mortal.Kill(); err != nil {
 		return err
 	}
+	// Nothing is to be told at its end.
+	_ = w.mortal.Close()
 	w.note(at, "kill-runtime", after.String())
 	w.points = nil
+	w.live()
 	return w.finish(ctx)
+}
+
+// live starts the runtime for the operations up to the next kill.
+func (w *World) live() {
+	w.mortal = w.apart.Apart()
+	w.runtime.Ops = w.mortal
 }
 
 // lastLook notes which invocations of a run that is to be killed have read their input

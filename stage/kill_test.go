@@ -142,8 +142,11 @@ func TestAKilledReferenceWritesNothingMore(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, subject.BadRequest, failed.Kind, "there is no such session")
 	_, err = rt.Start(t.Context(), subject.StartRequest{Store: "s"})
+	require.ErrorIs(t, err, subject.ErrKilled, "it has one life")
+	next := r.Apart()
+	_, err = next.Start(t.Context(), subject.StartRequest{Store: "s"})
 	require.NoError(t, err, "the next life writes again")
-	require.NoError(t, rt.Close())
+	require.NoError(t, next.Close())
 }
 
 func TestOnlyARefusalIsARefusal(t *testing.T) {

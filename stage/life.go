@@ -19,7 +19,8 @@ type life struct {
 	ctx   context.Context // ends with it
 	end   context.CancelFunc
 	fence fence
-	// under is the operations under way.
+	// under is the operations under way; none is added once ctx has ended, which mu
+	// sees to.
 	under sync.WaitGroup
 
 	mu    sync.Mutex
@@ -51,13 +52,17 @@ func (l *life) view(store string) (storage.Bucket, error) {
 	return view, nil
 }
 
-// kill ends the life. A process that is killed writes nothing more: so first the
-// store is closed to it, after the write that is under way, if there is one, which
-// appears whole; then what it does is called off, with its handlers.
-func (l *life) kill() {
+// Kill implements [subject.Mortal]. A process that is killed writes nothing more: so
+// first the store is closed to it, after the write that is under way, if there is one,
+// which appears whole; then what it does is called off, and its handlers, which are
+// processes of their own, are killed with it.
+func (l *life) Kill() error {
 	l.fence.close()
+	l.mu.Lock()
 	l.end()
+	l.mu.Unlock()
 	l.under.Wait()
+	return nil
 }
 
 // fence lets writes through until it is closed.
@@ -89,48 +94,34 @@ func (b fenced) Put(ctx context.Context, key string, body io.ReadSeeker) error {
 
 // Apart implements [subject.Apart]: what is killed shares the stores with r, and
 // nothing else.
-func (r *Reference) Apart() subject.Killable { return &mortal{of: r, life: newLife(r)} }
+func (r *Reference) Apart() subject.Mortal { return newLife(r) }
 
-// mortal is the reference runtime with an end. Its handlers are processes of their
-// own, which are killed with it; the runtime is not, and makes up for it by not
-// writing any more.
-type mortal struct {
-	of *Reference
-
-	mu   sync.Mutex
-	life *life
-}
-
-// Kill implements [subject.Killable].
-func (m *mortal) Kill() error {
-	m.mu.Lock()
-	old := m.life
-	m.life = newLife(m.of)
-	m.mu.Unlock()
-	old.kill()
-	return nil
-}
-
-// during does an operation in the present life.
-func (m *mortal) during(ctx context.Context, op string, do func(context.Context, *life) error) error {
-	m.mu.Lock()
-	l := m.life
-	l.under.Add(1)
-	m.mu.Unlock()
+// during does an operation as long as the life goes on.
+func (l *life) during(ctx context.Context, op string, do func(context.Context) error) error {
+	l.mu.Lock()
+	over := l.ctx.Err() != nil
+	if !over {
+		l.under.Add(1)
+	}
+	l.mu.Unlock()
+	killed := fmt.Errorf("%s: %w", op, subject.ErrKilled)
+	if over {
+		return killed
+	}
 	defer l.under.Done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(subject.ErrKilled) })()
-	err := do(ctx, l)
+	err := do(ctx)
 	if err != nil && l.ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", op, subject.ErrKilled)
+		return killed
 	}
 	return err
 }
 
 // Start implements [subject.Runtime].
-func (m *mortal) Start(ctx context.Context, q subject.StartRequest) (session string, err error) {
-	err = m.during(ctx, "start", func(ctx context.Context, l *life) (err error) {
+func (l *life) Start(ctx context.Context, q subject.StartRequest) (session string, err error) {
+	err = l.during(ctx, "start", func(ctx context.Context) (err error) {
 		session, err = l.start(ctx, q)
 		return err
 	})
@@ -138,13 +129,13 @@ func (m *mortal) Start(ctx context.Context, q subject.StartRequest) (session str
 }
 
 // Push implements [subject.Runtime].
-func (m *mortal) Push(ctx context.Context, q subject.PushRequest) error {
-	return m.during(ctx, "push", func(ctx context.Context, l *life) error { return l.push(ctx, q) })
+func (l *life) Push(ctx context.Context, q subject.PushRequest) error {
+	return l.during(ctx, "push", func(ctx context.Context) error { return l.push(ctx, q) })
 }
 
 // Run implements [subject.Runtime].
-func (m *mortal) Run(ctx context.Context, q subject.RunRequest) (reply subject.RunReply, err error) {
-	err = m.during(ctx, "run", func(ctx context.Context, l *life) (err error) {
+func (l *life) Run(ctx context.Context, q subject.RunRequest) (reply subject.RunReply, err error) {
+	err = l.during(ctx, "run", func(ctx context.Context) (err error) {
 		reply, err = l.run(ctx, q)
 		return err
 	})
@@ -152,8 +143,8 @@ func (m *mortal) Run(ctx context.Context, q subject.RunRequest) (reply subject.R
 }
 
 // Log implements [subject.Runtime].
-func (m *mortal) Log(ctx context.Context, store, session string) (answer json.RawMessage, err error) {
-	err = m.during(ctx, "log", func(ctx context.Context, l *life) (err error) {
+func (l *life) Log(ctx context.Context, store, session string) (answer json.RawMessage, err error) {
+	err = l.during(ctx, "log", func(ctx context.Context) (err error) {
 		answer, err = l.log(ctx, store, session)
 		return err
 	})
@@ -161,8 +152,8 @@ func (m *mortal) Log(ctx context.Context, store, session string) (answer json.Ra
 }
 
 // Inspect implements [subject.Runtime].
-func (m *mortal) Inspect(ctx context.Context, store, session string) (answer json.RawMessage, err error) {
-	err = m.during(ctx, "inspect", func(ctx context.Context, l *life) (err error) {
+func (l *life) Inspect(ctx context.Context, store, session string) (answer json.RawMessage, err error) {
+	err = l.during(ctx, "inspect", func(ctx context.Context) (err error) {
 		answer, err = l.inspect(ctx, store, session)
 		return err
 	})
@@ -170,9 +161,4 @@ func (m *mortal) Inspect(ctx context.Context, store, session string) (answer jso
 }
 
 // Close implements [subject.Runtime]: what still runs ends.
-func (m *mortal) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.life.kill()
-	return nil
-}
+func (l *life) Close() error { return l.Kill() }

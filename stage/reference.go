@@ -64,27 +64,27 @@ func (r *Reference) forever() *life {
 
 // Start implements [subject.Runtime].
 func (r *Reference) Start(ctx context.Context, q subject.StartRequest) (string, error) {
-	return r.forever().start(ctx, q)
+	return r.forever().Start(ctx, q)
 }
 
 // Push implements [subject.Runtime].
 func (r *Reference) Push(ctx context.Context, q subject.PushRequest) error {
-	return r.forever().push(ctx, q)
+	return r.forever().Push(ctx, q)
 }
 
 // Run implements [subject.Runtime].
 func (r *Reference) Run(ctx context.Context, q subject.RunRequest) (subject.RunReply, error) {
-	return r.forever().run(ctx, q)
+	return r.forever().Run(ctx, q)
 }
 
 // Log implements [subject.Runtime].
 func (r *Reference) Log(ctx context.Context, store, session string) (json.RawMessage, error) {
-	return r.forever().log(ctx, store, session)
+	return r.forever().Log(ctx, store, session)
 }
 
 // Inspect implements [subject.Runtime].
 func (r *Reference) Inspect(ctx context.Context, store, session string) (json.RawMessage, error) {
-	return r.forever().inspect(ctx, store, session)
+	return r.forever().Inspect(ctx, store, session)
 }
 
 // Close implements [subject.Runtime]: nothing is kept running.

@@ -47,8 +47,10 @@ type World struct {
 	points []string
 	// under is the acts that go on beside the story, in the order of their start.
 	under []*act
-	// mortal is the runtime when the story kills it, and can; killed tells that it has.
-	mortal subject.Killable
+	// mortal is the runtime when the story kills it, and can, anew by apart; killed
+	// tells that it has.
+	apart  subject.Apart
+	mortal subject.Mortal
 	killed bool
 }
 
@@ -77,9 +79,9 @@ func newWorld(job Job, dir string, e *result.Evidence) (*World, error) {
 		named:     map[string]*scripted{},
 	}
 	if story := job.Case.Story; story != nil && story.Kills {
-		if runtime, ok := w.runtime.Ops.(subject.Apart); ok {
-			w.mortal = runtime.Apart()
-			w.runtime.Ops = w.mortal
+		if apart, ok := w.runtime.Ops.(subject.Apart); ok {
+			w.apart = apart
+			w.live()
 		}
 	}
 	e.Sessions = map[string]string{}
@@ -92,8 +94,9 @@ func (w *World) Start(ctx context.Context, at At, name string, s casefile.Start)
 		Store: w.store, Session: w.expand(s.Chosen), Agent: s.Agent, Handler: s.Handler, Metadata: s.Metadata,
 		Namespaces: s.Namespaces,
 	}
+	ops := w.runtime.Ops
 	return w.step(ctx, at, &act{verb: "start", args: []string{name}, do: func(ctx context.Context) (any, error) {
-		id, err := w.runtime.Ops.Start(ctx, request)
+		id, err := ops.Start(ctx, request)
 		return started{id}, err
 	}, took: func(output any) { w.evidence.Sessions[name] = output.(started).Session }})
 }
@@ -120,11 +123,12 @@ func (w *World) Push(ctx context.Context, at At, name string, p casefile.Push) e
 		request.ContentEncoding = p.Body.Encoding
 	}
 	clear(w.fresh)
+	ops := w.runtime.Ops
 	for n := range max(p.Times, 1) {
 		request := request
 		request.Name = strings.ReplaceAll(p.Name, "{n}", fmt.Sprint(n+1))
 		err := w.step(ctx, at, &act{verb: "push", args: []string{name, request.Name}, do: func(ctx context.Context) (any, error) {
-			return nil, w.runtime.Ops.Push(ctx, request)
+			return nil, ops.Push(ctx, request)
 		}})
 		if err != nil {
 			return err
@@ -155,9 +159,10 @@ func (w *World) Run(ctx context.Context, at At, name string, how Run) error {
 		args = append(args, result.WithEnvironment)
 	}
 	clear(w.fresh)
+	ops := w.runtime.Ops // a kill may come before the operation begins
 	return w.step(ctx, at, &act{verb: verb, args: args, lay: here, do: func(ctx context.Context) (any, error) {
 		defer served.close()
-		return w.runtime.Ops.Run(ctx, request)
+		return ops.Run(ctx, request)
 	}})
 }
 

@@ -212,11 +212,6 @@ func (c *commands) Close() error {
 	return nil
 }
 
-// again is the same runtime, with processes of its own.
-func (c *commands) again() *commands {
-	return &commands{templates: c.templates, dir: c.dir, cache: c.cache, env: c.env, set: &process.Set{}}
-}
-
 // kill ends what runs by SIGKILL, and nothing starts after it.
 func (c *commands) kill() error {
 	if left := c.set.EndAll(0).Left; left > 0 {
