@@ -74,7 +74,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	under, err := a.openSubject(ctx, f.subject)
+	under, err := a.openSubject(ctx, f.subject, f.parallel)
 	if err != nil {
 		return err
 	}

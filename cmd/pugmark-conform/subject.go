@@ -32,8 +32,10 @@ func (o opened) Close() error {
 }
 
 // openSubject finds, sets up and resolves a subject. What goes wrong here is an
-// error of the harness or of the subject file, never a verdict.
-func (a *app) openSubject(ctx context.Context, name string) (opened, error) {
+// error of the harness or of the subject file, never a verdict. parallel is how many
+// cases run at the same time, each of which may want a driver; zero is as many as run
+// when the user says nothing.
+func (a *app) openSubject(ctx context.Context, name string, parallel int) (opened, error) {
 	if name == referenceName {
 		s, err := reference()
 		return opened{Subject: s}, err
@@ -56,6 +58,7 @@ func (a *app) openSubject(ctx context.Context, name string) (opened, error) {
 	}
 	o := opened{Subject: runner.Subject{Name: ready.Name, Version: ready.Version}}
 	if ready.Kind == subject.KindRuntime {
+		ready.Drivers = parallel
 		ops, err := ready.Runtime()
 		if err != nil {
 			return opened{}, err
