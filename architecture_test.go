@@ -44,6 +44,8 @@ judge                : protocol spec script transcript casefile result
 coverage             : spec casefile result
 report               : spec result
 report/schema        :
+report/html          : spec transcript result report
+report/html/browsertest :
 stage                : protocol script transcript process storage storage/membucket storage/dirbucket fakehandler fakeruntime reference casefile result subject
 testscript           : casefile result fakehandler stage
 runner               : protocol spec transcript process casefile result judge coverage subject stage testscript
@@ -60,6 +62,7 @@ var modules = map[string][]string{
 	"github.com/spf13/cobra":                     {"cmd/pugmark-conform", "cmd/pugmark-ref"},
 	"go.opentelemetry.io/otel/trace":             {"reference", "cmd/pugmark-ref"},
 	"go.opentelemetry.io/otel/sdk/trace":         {"cmd/pugmark-ref"},
+	"github.com/chromedp/chromedp":               {"report/html/browsertest"},
 }
 
 func TestImportsFollowTheLayers(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/report"
+	"pugmark.dev/conform/report/html"
 	"pugmark.dev/conform/result"
 )
 
@@ -19,13 +21,13 @@ import (
 type output struct{ format, path string }
 
 func outputFlag(c *cobra.Command, into *[]string) {
-	c.Flags().StringArrayVar(into, "output", nil, "write a report, as `FORMAT=PATH`; json is the format there is, - is stdout; repeats (default none)")
+	c.Flags().StringArrayVar(into, "output", nil, "write a report, as `FORMAT=PATH`; json or html, - is stdout; repeats (default none)")
 }
 
 // parseOutputs reads what --output says, and makes sure that the reports can be
 // written: a run is long, and its result should not be lost at its end.
 func parseOutputs(words []string) (outputs []output, err error) {
-	formats := []string{"json"}
+	formats := []string{"json", "html"}
 	for _, w := range words {
 		format, path, ok := strings.Cut(w, "=")
 		if !ok || path == "" {
@@ -93,7 +95,12 @@ func (a *app) terminal(outputs []output) *report.Terminal {
 func (a *app) conclude(done *result.Run, s *suite, terminal *report.Terminal, outputs []output) error {
 	errs := []error{terminal.Summary(done, s.registry)}
 	for _, o := range outputs {
-		errs = append(errs, a.write(o, done))
+		errs = append(errs, a.write(o, func(w io.Writer) error {
+			if o.format == "html" {
+				return html.Render(w, done, s.registry, terminal.Evidence)
+			}
+			return report.WriteJSON(w, done)
+		}))
 	}
 	var status error
 	if code := report.ExitStatus(done); code != statusConformant {
@@ -116,16 +123,16 @@ func harnessError(before, err error) error {
 }
 
 // write writes one report. A file is replaced whole or not at all.
-func (a *app) write(o output, done *result.Run) error {
+func (a *app) write(o output, render func(io.Writer) error) error {
 	if o.path == "-" {
-		return report.WriteJSON(a.Out, done)
+		return render(a.Out)
 	}
 	temporary, err := o.temporary()
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary.Name())
-	err = report.WriteJSON(temporary, done)
+	err = render(temporary)
 	if closed := temporary.Close(); err == nil {
 		err = closed
 	}
