@@ -150,12 +150,14 @@ func isLandmark(e *transcript.Event) bool {
 // Bounded returns the case with each text bounded to [MaxText] bytes, head and
 // tail, whoever wrote it, and with lists that are not nil.
 func (c Case) Bounded() Case {
-	c.Why, c.Reason = Clip(c.Why, MaxText), Clip(c.Reason, MaxText)
-	c.Evidence, c.Rerun = Clip(c.Evidence, MaxText), Clip(c.Rerun, MaxText)
+	// Visible first, as it is written: else a text of bytes that are no UTF-8 would
+	// be longer when it is read back, and be clipped anew.
+	clip := func(s string) string { return Clip(Visible(s), MaxText) }
+	c.Why, c.Reason = clip(c.Why), clip(c.Reason)
+	c.Evidence, c.Rerun = clip(c.Evidence), clip(c.Rerun)
 	checks := make([]Check, len(c.Checks))
 	for i, k := range c.Checks {
-		k.Where, k.Want = Clip(k.Where, MaxText), Clip(k.Want, MaxText)
-		k.Got, k.Diff = Clip(k.Got, MaxText), Clip(k.Diff, MaxText)
+		k.Where, k.Want, k.Got, k.Diff = clip(k.Where), clip(k.Want), clip(k.Got), clip(k.Diff)
 		if k.Readings == nil {
 			k.Readings = []string{}
 		}

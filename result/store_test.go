@@ -288,6 +288,19 @@ func TestTextIsClippedBetweenCharacters(t *testing.T) {
 	require.Equal(t, "語 ... (24 bytes left out) ... 語", result.Clip(strings.Repeat("語", 10), 8))
 }
 
+func TestWhatWasClippedIsNotClippedAnew(t *testing.T) {
+	once := result.Clip(strings.Repeat("a", 1000)+strings.Repeat("b", 1000), 90)
+	require.Equal(t, strings.Repeat("a", 60)+" ... (1910 bytes left out) ... "+strings.Repeat("b", 30), once)
+	require.Equal(t, once, result.Clip(once, 90))
+	require.Equal(t, strings.Repeat("a", 20)+" ... (1970 bytes left out) ... "+strings.Repeat("b", 10), result.Clip(once, 30))
+	// What only looks like it does not stop the bound.
+	forged := strings.Repeat(" ... (7 bytes left out) ... ", 1000)
+	require.Less(t, len(result.Clip(forged, 100)), 200)
+	require.Less(t, len(result.Clip(strings.Repeat(" ... (", 1000)+"99999999999999999999999 bytes left out) ... ", 100)), 150)
+	c := result.Case{Reason: strings.Repeat("\xff", 100_000)}.Bounded()
+	require.Equal(t, c.Reason, result.Case(c).Bounded().Reason)
+}
+
 func TestWhatWouldActOnATerminalIsEscapedInJSONAndComesBack(t *testing.T) {
 	text := map[string]string{"k": "\x1b[2J \x7f \u009b2J \u202e \u2028 \ufeff \U000e0001 é 語 \\"}
 	got, err := result.EncodeJSON(text, 0)

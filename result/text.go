@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,7 +32,9 @@ func Visible(s string) string {
 
 // Clip bounds s to about limit bytes: two thirds of them from its head and one
 // third from its tail, cut between characters, with the number of bytes left out
-// between. A text within the limit is returned as it is.
+// between. A text within the limit is returned as it is, and so is one that was
+// clipped to the limit before: what is written, read and written again stays the
+// same. Clipped to less, it counts what was left out both times.
 func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -44,5 +47,41 @@ func Clip(s string, limit int) string {
 	for n := 1; n < utf8.UTFMax && from < len(s) && !utf8.RuneStart(s[from]); n++ {
 		from++
 	}
-	return fmt.Sprintf("%s ... (%d bytes left out) ... %s", s[:head], from-head, s[from:])
+	left := from - head
+	for g, ok := nextGap(s, 0); ok; g, ok = nextGap(s, g.end) {
+		if len(s)-(g.end-g.start) <= limit {
+			return s
+		}
+		if g.start < from && g.end > head {
+			head, from = min(head, g.start), max(from, g.end)
+			left = from - head - (g.end - g.start) + g.left
+			break
+		}
+	}
+	return s[:head] + gapText(left) + s[from:]
+}
+
+// gapText is what stands for n bytes that were left out.
+func gapText(n int) string { return fmt.Sprintf(" ... (%d bytes left out) ... ", n) }
+
+// gap is where an earlier Clip left bytes out.
+type gap struct{ start, end, left int }
+
+// nextGap finds the first gap at or after the offset.
+func nextGap(s string, offset int) (gap, bool) {
+	const open, shut = " ... (", " bytes left out) ... "
+	for {
+		i := strings.Index(s[offset:], open)
+		if i < 0 {
+			return gap{}, false
+		}
+		start := offset + i
+		offset = start + len(open)
+		rest := s[offset:]
+		digits := len(rest) - len(strings.TrimLeft(rest[:min(len(rest), 16)], "0123456789")) - max(len(rest)-16, 0)
+		left, err := strconv.Atoi(rest[:digits])
+		if err == nil && strings.HasPrefix(rest[digits:], shut) {
+			return gap{start, offset + digits + len(shut), left}, true
+		}
+	}
 }
