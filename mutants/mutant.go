@@ -84,6 +84,7 @@ func All() []Mutant {
 		handlerWriters(), handlerReaders(), handlerFields(), handlerFetchers(), handlerConduct(),
 		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(),
 		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(),
+		runtimeChildren(), runtimeForks(), runtimeLineages(),
 	)
 }
 

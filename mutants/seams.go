@@ -73,22 +73,27 @@ func fed(change func(iter.Seq2[protocol.Input, error]) iter.Seq2[protocol.Input,
 // gathered is fed, with all the Inputs at hand.
 func gathered(change func([]protocol.Input) []protocol.Input) func() *stage.Reference {
 	return fed(func(inputs iter.Seq2[protocol.Input, error]) iter.Seq2[protocol.Input, error] {
-		return func(yield func(protocol.Input, error) bool) {
-			var all []protocol.Input
-			for input, err := range inputs {
-				if err != nil {
-					yield(input, err)
-					return
-				}
-				all = append(all, input)
+		return changed(inputs, change)
+	})
+}
+
+// changed is a stream of Inputs that is changed as a whole.
+func changed(inputs iter.Seq2[protocol.Input, error], change func([]protocol.Input) []protocol.Input) iter.Seq2[protocol.Input, error] {
+	return func(yield func(protocol.Input, error) bool) {
+		var all []protocol.Input
+		for input, err := range inputs {
+			if err != nil {
+				yield(input, err)
+				return
 			}
-			for _, input := range change(all) {
-				if !yield(input, nil) {
-					return
-				}
+			all = append(all, input)
+		}
+		for _, input := range change(all) {
+			if !yield(input, nil) {
+				return
 			}
 		}
-	})
+	}
 }
 
 // each is fed, record by record.

@@ -31,6 +31,9 @@ type Reference struct {
 	Process func(storage.Bucket) storage.Bucket
 	// Runtime adjusts the runtime of a store.
 	Runtime func(*reference.Runtime)
+	// Begin adjusts a run of a session before anything of it is done: its runtime,
+	// which no other run has, and what it was asked for.
+	Begin func(engine *reference.Runtime, session string, options *reference.RunOptions)
 	// Transport wraps what carries an invocation.
 	Transport func(reference.Transport) reference.Transport
 	// Within wraps it too, and is told by which runtime it will be used.
@@ -128,6 +131,9 @@ func (l *life) run(ctx context.Context, q subject.RunRequest) (subject.RunReply,
 		chooses = l.of.Handlers(handlers)
 	}
 	options := reference.RunOptions{Handlers: chooses, Trace: protocol.TraceContext{TraceParent: q.TraceParent, TraceState: q.TraceState}}
+	if l.of.Begin != nil {
+		l.of.Begin(engine, q.Session, &options)
+	}
 	run := engine.Run
 	if q.Once {
 		run = engine.RunOnce
