@@ -119,13 +119,9 @@ func (m *moment) session(c *comparison, field, want, got string) {
 	c.add(field, name, m.name(got), ok && id == got)
 }
 
-// compareControl compares a control message, from the entry's own field or from
-// its body.
+// compareControl compares a control message.
 func (m *moment) compareControl(c *comparison, want *casefile.ControlMatch, got result.Entry, session string) {
-	control := got.Control
-	if control == nil && len(got.Body) > 0 {
-		control = readControl(got.Body)
-	}
+	control := controlOf(got)
 	if control == nil || !isControl(got) {
 		c.add("control", "a control message", storedLabel(got), false)
 		return

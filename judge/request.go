@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"fmt"
 	"mime"
 	"net/netip"
@@ -81,6 +82,9 @@ func compareLength(c *comparison, v *feed, got string) {
 	switch {
 	case !v.complete && left == 0:
 		c.add("Content-Length", "the length of a body that was read to its end", "a body that was not", false)
+	case left == 0 && n > 0 && !bytes.HasSuffix(bytes.TrimRight(raw, " \t\r\n"), []byte("}")):
+		// A server reads no further than the length says, so a short one looks right.
+		c.add("Content-Length", "the length of whole records", orAbsent(got)+", at which a record is cut off", false)
 	default:
 		c.add("Content-Length", strconv.FormatInt(n, 10), orAbsent(got), got == strconv.FormatInt(n, 10))
 	}
@@ -113,10 +117,10 @@ func checkSlept(session string, m *moment, v *feed) outcome {
 	return passed()
 }
 
-// controlOf is a control message, from the entry's own field or from its body; nil
-// when it is none.
+// controlOf is a control message, from its body where that is shown, since that is what
+// section 9 speaks of, else from the entry's own field; nil when it is none.
 func controlOf(e result.Entry) *result.Control {
-	if e.Control != nil || len(e.Body) == 0 || e.ContentType != protocol.TypeControl {
+	if len(e.Body) == 0 || e.ContentType != protocol.TypeControl {
 		return e.Control
 	}
 	return readControl(e.Body)
