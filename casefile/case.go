@@ -14,6 +14,9 @@ type Case struct {
 	Kind string
 	// File is the path that errors and annotations point at.
 	File string
+	// Digest is of the file's bytes, sha256:<hex>: evidence of a case that has changed
+	// since is told by it. It is empty for a case that no file is behind.
+	Digest string
 	// Why is one sentence that says which sentence of the protocol the case rests on.
 	Why string
 	// Covers is the requirements that the case puts to the test, in order.

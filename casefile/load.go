@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/spec"
 )
 
@@ -99,7 +100,7 @@ func (l Loader) LoadFile(fsys fs.FS, name string) (*Case, []Problem) {
 	if err != nil {
 		return nil, []Problem{l.problem(name, err.Error())}
 	}
-	c := &Case{ID: strings.TrimSuffix(name, path.Ext(name)), Kind: kind, File: l.path(name)}
+	c := &Case{ID: strings.TrimSuffix(name, path.Ext(name)), Kind: kind, File: l.path(name), Digest: protocol.Digest(data)}
 	found := []Problem{}
 	k := &checker{registry: l.Registry, shapes: newShapes(), kind: kind, c: c}
 	doc := &document{file: c.File, found: &found}

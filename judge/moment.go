@@ -180,7 +180,7 @@ func checkRun(b *casefile.RuntimeExpect, session string, m *moment) outcome {
 		switch {
 		case r.step.Error == nil:
 			return failed(finding{where: where, want: "the run fails", got: "success" + stateOf(r.step)})
-		case !isRefusal(r.step.Error):
+		case !r.step.Error.IsRefusal():
 			return failed(finding{where: where, want: "the run fails because of the invocation, or is refused",
 				got: fmt.Sprintf("a failure of the runtime (%s): %s", r.step.Error.Kind, r.step.Error.Message)})
 		case len(r.feeds) == 0 && b.Says == "" && (b.Invocations == nil || *b.Invocations != 0):

@@ -10,7 +10,10 @@ import (
 // Evidence is all that one case recorded with one subject on one transport. It
 // is stored beside the report and can be judged again.
 type Evidence struct {
-	Case      string    `json:"case"`
+	Case string `json:"case"`
+	// CaseDigest is the case's as it was played; empty when it is not known.
+	CaseDigest string `json:"case-digest,omitempty"`
+
 	Subject   string    `json:"subject"`
 	Kind      string    `json:"kind"` // handler or runtime
 	Transport string    `json:"transport"`

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pugmark.dev/conform/transcript"
@@ -25,6 +26,10 @@ import (
 // they repeat what evidence.json holds, for people and their tools, and to make
 // files is what storing costs.
 const (
+	// EvidenceV1 is the schema that evidence.json names. Evidence of another schema is
+	// refused whole.
+	EvidenceV1 = "pugmark-conform/evidence/v1"
+
 	evidenceFile = "evidence.json"
 	caseFile     = "case.json"
 	cutSuffix    = ".cut"
@@ -66,7 +71,7 @@ func WriteEvidence(root string, e *Evidence, c *Case) (string, error) {
 		}
 	}
 	// Events stand at the sixth level: run, invocations, invocation, transcript, events.
-	evidence, err := EncodeJSON(bounded(e), 5)
+	evidence, err := EncodeJSON(stored{EvidenceV1, *bounded(e)}, 5)
 	if err != nil {
 		return fail(err)
 	}
@@ -79,6 +84,33 @@ func WriteEvidence(root string, e *Evidence, c *Case) (string, error) {
 		return fail(err)
 	}
 	return folder, nil
+}
+
+// stored is what evidence.json holds.
+type stored struct {
+	Schema string `json:"schema"`
+	Evidence
+}
+
+// checkSchema makes sure that a file is of the schema that this program reads,
+// before anything else in it is held against that.
+func checkSchema(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var head struct {
+		Schema *string `json:"schema"`
+	}
+	switch err := json.Unmarshal(data, &head, jsontext.AllowDuplicateNames(true)); {
+	case err != nil:
+		return nil // what is wrong with it is said better by whoever reads all of it
+	case head.Schema == nil:
+		return fmt.Errorf("%s: it names no schema; %s is wanted", file, EvidenceV1)
+	case *head.Schema != EvidenceV1:
+		return fmt.Errorf("%s: its schema is %s; this program reads %s", file, Visible(*head.Schema), EvidenceV1)
+	}
+	return nil
 }
 
 // freshFolder makes the folder, or takes what WriteEvidence stored out of it.
@@ -171,10 +203,15 @@ func cut(data []byte, left int64) []byte {
 // ReadEvidence reads back what [WriteEvidence] stored in dir. Anything that it
 // would not have written is an error with file, line, column and member.
 func ReadEvidence(dir string) (*Evidence, error) {
-	e := new(Evidence)
-	if err := read(filepath.Join(dir, evidenceFile), e); err != nil {
+	file := filepath.Join(dir, evidenceFile)
+	var s stored
+	if err := checkSchema(file); err != nil {
 		return nil, fmt.Errorf("read stored evidence: %w", err)
 	}
+	if err := read(file, &s); err != nil {
+		return nil, fmt.Errorf("read stored evidence: %w", err)
+	}
+	e := &s.Evidence
 	for i := range e.Steps {
 		if output := jsontext.Value(e.Steps[i].Output); len(output) > 0 {
 			// Without the line breaks that make the file readable.

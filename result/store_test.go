@@ -240,14 +240,16 @@ func TestBytesThatAreNoUTF8StayVisible(t *testing.T) {
 
 func TestForeignEvidenceIsRefusedWithItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "evidence.json: line 1, column 1: unexpected EOF",
-		`{"case":"a"`:                    "line 1, column 12",
-		"{\n  \"case\":\"a\",\"x\":1}":   `evidence.json: line 2, column 14, at /x: unknown member "x"`,
-		`{"Case":"a"}`:                   `unknown member "Case"`,
-		`{"steps":[{"verb":7}]}`:         "at /steps/0/verb: a JSON number can't stand here",
-		`{"case":"a"} {}`:                "after top-level value",
-		"{\"case\":\"\xff\"}":            "invalid UTF-8",
-		`{"invocations":[{"step":1.5}]}`: "at /invocations/0/step",
+		"":            "evidence.json: line 1, column 1: unexpected EOF",
+		`{"case":"a"`: "line 1, column 12",
+		"{\"schema\":\"pugmark-conform/evidence/v1\",\n  \"case\":\"a\",\"x\":1}": `evidence.json: line 2, column 14, at /x: unknown member "x"`,
+		`{"schema":"pugmark-conform/evidence/v1","Case":"a"}`:                     `unknown member "Case"`,
+		`{"schema":"pugmark-conform/evidence/v1","steps":[{"verb":7}]}`:           "at /steps/0/verb: a JSON number can't stand here",
+		`{"case":"a"} {}`:     "after top-level value",
+		"{\"case\":\"\xff\"}": "invalid UTF-8",
+		`{"case":"a"}`:        "evidence.json: it names no schema; pugmark-conform/evidence/v1 is wanted",
+		`{"schema":"pugmark-conform/evidence/v2","new":1}`:                      "evidence.json: its schema is pugmark-conform/evidence/v2; this program reads pugmark-conform/evidence/v1",
+		`{"schema":"pugmark-conform/evidence/v1","invocations":[{"step":1.5}]}`: "at /invocations/0/step",
 	} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "evidence.json"), []byte(text), 0o600))

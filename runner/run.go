@@ -305,7 +305,7 @@ func (r *run) play(ctx context.Context, c *casefile.Case, transport string) resu
 		j.Runtime = &r.Subject.Runtime.RuntimeSubject
 	}
 	evidence := stage.Stage(ctx, j)
-	evidence.Nonce = s.nonce
+	evidence.Nonce, evidence.CaseDigest = s.nonce, c.Digest
 	out := r.judge.Judge(c, evidence)
 	out.DurationMS = time.Since(started).Milliseconds()
 	if r.Rerun != nil {

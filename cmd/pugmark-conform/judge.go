@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/coverage"
 	"pugmark.dev/conform/judge"
 	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
+	"pugmark.dev/conform/runner"
 )
 
 func (a *app) judgeCommand() *cobra.Command {
@@ -99,16 +99,11 @@ func rejudge(done *result.Run, root string, s *suite) error {
 	}
 	j := judge.New(s.registry)
 	for _, folder := range folders {
-		e, err := result.ReadEvidence(filepath.Join(root, filepath.FromSlash(folder)))
+		out, e, err := runner.JudgeStored(filepath.Join(root, filepath.FromSlash(folder)), s.cases, j)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(s.cases, func(c *casefile.Case) bool { return c.ID == e.Case })
-		if i < 0 {
-			return fmt.Errorf("%s is evidence of %s, which is no case of these", folder, e.Case)
-		}
 		delete(unseen, folder)
-		out := j.Judge(s.cases[i], e)
 		out.Evidence = folder
 		if k := slices.IndexFunc(done.Cases, func(c result.Case) bool { return c.ID == e.Case && c.Transport == e.Transport }); k >= 0 {
 			out.Rerun, out.DurationMS = done.Cases[k].Rerun, done.Cases[k].DurationMS
