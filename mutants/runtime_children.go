@@ -80,11 +80,11 @@ func digestID(texts ...string) string {
 }
 
 func runtimeChildManifests() []Mutant {
-	giving := func(id, requirement, sentence string, change func(at kept, child *storage.Manifest) error) Mutant {
+	giving := func(id, requirement, sentence string, change func(at shelf, child *storage.Manifest) error) Mutant {
 		return Mutant{
 			ID: "runtime/" + id, Requirement: requirement, Sentence: sentence,
 			Runtime: keeping(func(b storage.Bucket) storage.Bucket {
-				return altered{Bucket: b, manifest: func(at kept, m *storage.Manifest) error {
+				return altered{Bucket: b, manifest: func(at shelf, m *storage.Manifest) error {
 					if m.Parent == nil {
 						return nil
 					}
@@ -96,34 +96,34 @@ func runtimeChildManifests() []Mutant {
 	return []Mutant{
 		giving("points-children-at-the-version-before", "P11.1/child-manifest",
 			"A child's manifest points at the version before the one that records the fork.",
-			func(_ kept, child *storage.Manifest) error { child.Parent.Version--; return nil }),
+			func(_ shelf, child *storage.Manifest) error { child.Parent.Version--; return nil }),
 		giving("points-children-nowhere", "P11.1/child-manifest",
 			"A child's manifest has no parent.",
-			func(_ kept, child *storage.Manifest) error { child.Parent = nil; return nil }),
+			func(_ shelf, child *storage.Manifest) error { child.Parent = nil; return nil }),
 		giving("gives-children-their-parents-metadata", "S5/fork-metadata",
 			"A child has its parent's metadata.",
-			func(at kept, child *storage.Manifest) error {
+			func(at shelf, child *storage.Manifest) error {
 				parent, err := at.Manifest(context.Background(), child.Parent.Session)
 				child.Metadata = parent.Metadata
 				return err
 			}),
 		giving("gives-children-no-metadata", "S5/fork-metadata",
 			"A child has no metadata.",
-			func(_ kept, child *storage.Manifest) error { child.Metadata = nil; return nil }),
+			func(_ shelf, child *storage.Manifest) error { child.Metadata = nil; return nil }),
 		giving("gives-children-the-default-handler", "P15/inherited",
 			"A child has no handler of its own, whatever its parent has.",
-			func(_ kept, child *storage.Manifest) error { child.Handler = ""; return nil }),
+			func(_ shelf, child *storage.Manifest) error { child.Handler = ""; return nil }),
 		giving("gives-children-no-agent", "P15/inherited",
 			"A child has no agent, whatever its parent has.",
-			func(_ kept, child *storage.Manifest) error { child.Agent = ""; return nil }),
+			func(_ shelf, child *storage.Manifest) error { child.Agent = ""; return nil }),
 	}
 }
 
 func runtimeFirstEntries() []Mutant {
-	beginning := func(id, requirement, sentence string, change func(at kept, s *storage.Snapshot) error) Mutant {
+	beginning := func(id, requirement, sentence string, change func(at shelf, s *storage.Snapshot) error) Mutant {
 		return Mutant{
 			ID: "runtime/" + id, Requirement: requirement, Sentence: sentence,
-			Runtime: altering(func(at kept, s *storage.Snapshot) error {
+			Runtime: altering(func(at shelf, s *storage.Snapshot) error {
 				if !beginsChild(*s) {
 					return nil
 				}
@@ -134,13 +134,13 @@ func runtimeFirstEntries() []Mutant {
 	return []Mutant{
 		beginning("begins-children-empty", "P11/first-object",
 			"The first snapshot of a child has no entry.",
-			func(_ kept, s *storage.Snapshot) error {
+			func(_ shelf, s *storage.Snapshot) error {
 				s.Entries, s.Count = []storage.Entry{}, 0
 				return nil
 			}),
 		beginning("cuts-the-bodies-of-forks", "P11/first-object",
 			"Of a fork's body a child gets what can be inlined.",
-			func(at kept, s *storage.Snapshot) error {
+			func(at shelf, s *storage.Snapshot) error {
 				for i := range s.Entries {
 					if err := cut(at.Store, &s.Entries[i]); err != nil {
 						return err
@@ -150,7 +150,7 @@ func runtimeFirstEntries() []Mutant {
 			}),
 		beginning("begins-children-with-the-fork", "S5/child-first-entry",
 			"A child's first entry is the record of the fork as it stands in the parent.",
-			func(at kept, s *storage.Snapshot) error {
+			func(at shelf, s *storage.Snapshot) error {
 				for i := range s.Entries {
 					s.Entries[i].Fork, s.Entries[i].TargetSession = true, at.session
 				}
@@ -158,7 +158,7 @@ func runtimeFirstEntries() []Mutant {
 			}),
 		beginning("begins-children-with-a-greeting", "S5/child-first-entry",
 			"A child's first snapshot has an entry before the fork's body.",
-			func(at kept, s *storage.Snapshot) error {
+			func(at shelf, s *storage.Snapshot) error {
 				greeting, err := entryOf(context.Background(), at.Store, protocol.Output{Name: "forked", Data: []byte("from a fork")})
 				s.Entries = append([]storage.Entry{greeting}, s.Entries...)
 				renumber(s)

@@ -34,7 +34,7 @@ func runtimeForks() []Mutant {
 		},
 		{
 			ID: "runtime/keeps-forks-beside-the-log", Requirement: "S5/pending-fork",
-			Sentence: "A pending fork is kept in the memory of the runtime and not in the parent's log.",
+			Sentence: "A pending fork is shelf in the memory of the runtime and not in the parent's log.",
 			Runtime:  keepsForksAside,
 		},
 		{
@@ -216,7 +216,7 @@ func keepsForksAside() *stage.Reference {
 	}
 	var mu sync.Mutex
 	forks := map[string][]pending{}
-	r := altering(func(at kept, s *storage.Snapshot) error {
+	r := altering(func(at shelf, s *storage.Snapshot) error {
 		if !isOfInvocation(*s) {
 			return nil
 		}

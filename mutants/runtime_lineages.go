@@ -17,14 +17,14 @@ func runtimeLineages() []Mutant {
 		{
 			ID: "runtime/replays-pending-forks", Requirement: "P11.1/not-replayed",
 			Sentence: "The forks of the latest version are replayed to the session that wrote them.",
-			Runtime: replaying(func(run running, at int64, e reference.LogEntry) bool {
+			Runtime: replayingForks(func(run running, at int64, e reference.LogEntry) bool {
 				return e.Session == run.session && e.Version == at
 			}),
 		},
 		{
 			ID: "runtime/replays-inherited-forks", Requirement: "P11.2/sibling-forks",
 			Sentence: "The fork records of ancestors are replayed, but for a child's own.",
-			Runtime: replaying(func(run running, _ int64, e reference.LogEntry) bool {
+			Runtime: replayingForks(func(run running, _ int64, e reference.LogEntry) bool {
 				return e.Session != run.session && e.TargetSession != run.session
 			}),
 		},
@@ -48,7 +48,7 @@ func runtimeLineages() []Mutant {
 						return err
 					}
 					if manifest.Parent != nil {
-						invocation.Inputs = changed(invocation.Inputs, func(all []protocol.Input) []protocol.Input {
+						invocation.Inputs = restreamed(invocation.Inputs, func(all []protocol.Input) []protocol.Input {
 							all[len(all)-1].Event = protocol.EventFork
 							return all
 						})
@@ -76,7 +76,7 @@ func runtimeLineages() []Mutant {
 							inherited++
 						}
 					}
-					invocation.Inputs = changed(invocation.Inputs, entriesOf(func(entries []protocol.Input) []protocol.Input {
+					invocation.Inputs = restreamed(invocation.Inputs, entriesOf(func(entries []protocol.Input) []protocol.Input {
 						return entries[min(inherited, len(entries)):]
 					}))
 					return t.Invoke(ctx, invocation)
@@ -101,9 +101,9 @@ func firstOfChild(change func(*protocol.Input)) func() *stage.Reference {
 	})
 }
 
-// replaying makes a runtime that replays records of forks too, those that are wanted
+// replayingForks makes a runtime that replays records of forks too, those that are wanted
 // in an invocation on a version.
-func replaying(wanted func(run running, at int64, e reference.LogEntry) bool) func() *stage.Reference {
+func replayingForks(wanted func(run running, at int64, e reference.LogEntry) bool) func() *stage.Reference {
 	return around(func(run running, t reference.Transport) reference.Transport {
 		return invoking(func(ctx context.Context, invocation reference.Invocation) error {
 			at := invocation.Identity.Snapshot
@@ -117,7 +117,7 @@ func replaying(wanted func(run running, at int64, e reference.LogEntry) bool) fu
 				}
 			}
 			var failed error
-			invocation.Inputs = changed(invocation.Inputs, entriesOf(func(entries []protocol.Input) (list []protocol.Input) {
+			invocation.Inputs = restreamed(invocation.Inputs, entriesOf(func(entries []protocol.Input) (list []protocol.Input) {
 				for _, e := range log {
 					switch {
 					case e.Replayed() && len(entries) > 0:

@@ -27,7 +27,7 @@ func keeping(wrap func(storage.Bucket) storage.Bucket) func() *stage.Reference {
 }
 
 // altering makes a runtime that keeps other snapshots than it should.
-func altering(snapshot func(at kept, s *storage.Snapshot) error) func() *stage.Reference {
+func altering(snapshot func(at shelf, s *storage.Snapshot) error) func() *stage.Reference {
 	return keeping(func(b storage.Bucket) storage.Bucket { return altered{Bucket: b, snapshot: snapshot} })
 }
 
@@ -35,13 +35,13 @@ func altering(snapshot func(at kept, s *storage.Snapshot) error) func() *stage.R
 // Each of its functions changes what it is given; nil changes nothing.
 type altered struct {
 	storage.Bucket
-	manifest func(at kept, m *storage.Manifest) error
-	snapshot func(at kept, s *storage.Snapshot) error
+	manifest func(at shelf, m *storage.Manifest) error
+	snapshot func(at shelf, s *storage.Snapshot) error
 }
 
-// kept is the store that something is about to be put into, and the session whose it
+// shelf is the store that something is about to be put into, and the session whose it
 // is.
-type kept struct {
+type shelf struct {
 	*storage.Store
 	session string
 }
@@ -54,7 +54,7 @@ type manifestFile struct {
 
 func (a altered) Put(ctx context.Context, key string, body io.ReadSeeker) error {
 	session, file, ok := sessionOf(key)
-	at := kept{&storage.Store{Bucket: a.Bucket}, session}
+	at := shelf{&storage.Store{Bucket: a.Bucket}, session}
 	var err error
 	switch {
 	case ok && file == manifestName && a.manifest != nil:

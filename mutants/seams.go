@@ -73,12 +73,12 @@ func fed(change func(iter.Seq2[protocol.Input, error]) iter.Seq2[protocol.Input,
 // gathered is fed, with all the Inputs at hand.
 func gathered(change func([]protocol.Input) []protocol.Input) func() *stage.Reference {
 	return fed(func(inputs iter.Seq2[protocol.Input, error]) iter.Seq2[protocol.Input, error] {
-		return changed(inputs, change)
+		return restreamed(inputs, change)
 	})
 }
 
-// changed is a stream of Inputs that is changed as a whole.
-func changed(inputs iter.Seq2[protocol.Input, error], change func([]protocol.Input) []protocol.Input) iter.Seq2[protocol.Input, error] {
+// restreamed is a stream of Inputs that is changed as a whole.
+func restreamed(inputs iter.Seq2[protocol.Input, error], change func([]protocol.Input) []protocol.Input) iter.Seq2[protocol.Input, error] {
 	return func(yield func(protocol.Input, error) bool) {
 		var all []protocol.Input
 		for input, err := range inputs {
