@@ -85,6 +85,8 @@ func All() []Mutant {
 		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(),
 		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(),
 		runtimeChildren(), runtimeForks(), runtimeLineages(),
+		runtimeVersions(), runtimePosts(), runtimeTags(), runtimeOutputs(), runtimeServers(), runtimeMemory(),
+		runtimePauses(), runtimeSleeps(),
 	)
 }
 
