@@ -114,8 +114,8 @@ func handlerPauses() []Mutant {
 				return []protocol.Output{out}
 			}}),
 		{
-			ID: "handler/pauses-in-the-end", Requirement: "P10/single-pause",
-			Sentence: "Every invocation that writes ends with a pause, whether or not code has paused.",
+			ID: "handler/pauses-after-each-write", Requirement: "P10/single-pause",
+			Sentence: "A pause follows every Output that is none, whether or not code pauses.",
 			Handler: func() fakehandler.Agreement {
 				return fakehandler.Agreement{Output: writes(lined(func(_ int, raw []byte) []byte {
 					if o, err := parse(raw); err != nil || o.isAnswer() || o.text("content-type") == protocol.TypePause {

@@ -109,10 +109,10 @@ func handlerBodies() []Mutant {
 				e.Metadata = kept
 				return e
 			}),
-		giving("forgets-the-schema", "K4/body",
-			"Entries are given out without their schema.",
+		giving("cuts-schema-urls", "P2/same-format",
+			"The URL of a schema is given out without its fragment.",
 			func(e fakehandler.Entry) fakehandler.Entry {
-				e.SchemaURL = ""
+				e.SchemaURL, _, _ = strings.Cut(e.SchemaURL, "#")
 				return e
 			}),
 		giving("trims-bodies", "P2/same-format",

@@ -91,7 +91,7 @@ func All() []Mutant {
 }
 
 // Twins is every twin, handlers first.
-func Twins() []Twin { return slices.Concat(handlerTwins(), runtimeTwins()) }
+func Twins() []Twin { return slices.Concat(handlerTwins(), handlerHabits(), runtimeTwins()) }
 
 // Idlers is every subject that does nothing, handlers first.
 func Idlers() []Idler { return slices.Concat(idleHandlers(), idleRuntimes()) }
