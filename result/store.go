@@ -238,10 +238,30 @@ func read(file string, v any) error {
 	if err != nil {
 		return err
 	}
+	if err := repeated(data); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	if err := decode(data, v, jsonOptions()); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
+}
+
+// repeated is an error for the first member that stands twice in its object. Only
+// what a runtime printed, the output of a step, may have such members: it is kept
+// as it was.
+func repeated(data []byte) error {
+	var any jsontext.Value
+	err := json.Unmarshal(data, &any)
+	var syntactic *jsontext.SyntacticError
+	if !errors.As(err, &syntactic) || !errors.Is(err, jsontext.ErrDuplicateName) {
+		return nil // what else may be wrong is said by whoever reads the members
+	}
+	at := strings.Split(string(syntactic.JSONPointer), "/")
+	if len(at) > 4 && at[1] == "steps" && at[3] == "output" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w %q", place(data, syntactic.ByteOffset, syntactic.JSONPointer), syntactic.Err, syntactic.JSONPointer.LastToken())
 }
 
 // FindEvidence returns the path of every evidence folder below root, with slashes
