@@ -22,7 +22,7 @@ const requirements = all('details.req').map(el => ({
 	el, verdict: [el.dataset.v], level: words(el.dataset.l), side: words(el.dataset.s), transport: words(el.dataset.t),
 }));
 const containers = all('.group, .sec, .area, main > section');
-const text = item => item.text ??= (item.el.id + ' ' + item.el.textContent).toLowerCase();
+const text = item => item.text ??= (item.el.querySelector('[id]').id + ' ' + item.el.textContent).toLowerCase();
 
 // The address holds the place that is looked at, then the filters.
 const decode = s => { try { return decodeURIComponent(s); } catch { return s; } };
@@ -92,24 +92,22 @@ function show(place) {
 	const el = place && document.getElementById(place);
 	if (!el) return;
 	for (let up = el; up; up = up.parentElement) if (up.matches('details')) up.open = true;
-	el.scrollIntoView({block: 'start'});
-	const first = el.matches('details') ? el.querySelector('summary') : el;
+	// The name stands behind the line that opens the place.
+	const before = el.previousElementSibling;
+	const first = before?.matches('summary') ? before : el;
+	first.scrollIntoView({block: 'start'});
 	if (!first.matches('summary, a, [tabindex]')) first.tabIndex = -1;
 	first.focus({preventScroll: true});
 }
 
-let applied = null;
 function apply(jump) {
-	applied = location.hash;
 	const state = read();
 	for (const input of boxes) input.checked = state[input.name].includes(input.value);
 	if (form.elements.q.value.trim() !== state.q) form.elements.q.value = state.q;
 	filter(state);
 	if (jump) show(state.place);
 }
-const moved = () => { if (location.hash !== applied) apply(true); };
-addEventListener('hashchange', moved);
-addEventListener('popstate', moved);
+addEventListener('hashchange', () => apply(true));
 
 function change(how) {
 	const to = address(controls());
@@ -140,7 +138,8 @@ document.addEventListener('click', event => {
 	if (el.closest('[hidden]')) { state.q = ''; for (const f of facets) state[f] = []; }
 	state.place = place;
 	const to = address(state);
-	if (to === location.hash) show(place); else location.hash = to;
+	if (to !== location.hash) history.pushState(null, '', to);
+	apply(true);
 });
 
 // The arrows go from line to line.
@@ -178,5 +177,9 @@ addEventListener('beforeprint', () => {
 });
 addEventListener('afterprint', () => { for (const d of opened) d.open = false; });
 
-apply(true);
+// While a page loads, the browser goes to the place by itself, and takes the focus
+// away after this script has run.
+apply(false);
+const arrive = () => requestAnimationFrame(() => show(read().place));
+if (document.readyState === 'complete') arrive(); else addEventListener('load', arrive);
 })();

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -148,4 +149,15 @@ func (tab *Tab) Picture(t testing.TB, whole bool) []byte {
 	picture, err := chromedp.Run(tab.ctx, action)
 	require.NoError(t, err, "take a picture")
 	return picture
+}
+
+// AllowClipboard lets the page read what is copied, as a test has to.
+func (tab *Tab) AllowClipboard(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		_, err := chromedp.CallBrowser(tab.ctx, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted,
+		})
+		require.NoError(t, err, "allow the clipboard")
+	}
 }
