@@ -60,7 +60,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		complain(err) // there is no record left to say it in
 		whole = false
 	}
-	if !whole {
+	if !whole || a.how.Drop {
 		panic(http.ErrAbortHandler) // net/http's way to break a connection
 	}
 }

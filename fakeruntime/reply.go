@@ -114,6 +114,9 @@ func newReply(o object, a script.Answer) (reply, error) {
 		}
 	}
 	r.send = len(r.body)
+	if a.Drop {
+		r.send, r.cut = len(r.body), true
+	}
 	if a.Truncate != nil {
 		if *a.Truncate < 0 || *a.Truncate > len(r.body) {
 			return reply{}, fmt.Errorf("truncate: the body has %d bytes, not %d", len(r.body), *a.Truncate)

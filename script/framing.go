@@ -51,6 +51,8 @@ type Answer struct {
 	Delay Duration `yaml:"delay,omitempty" json:"delay,omitempty"`
 	// Chunked sends the body in chunks, without Content-Length.
 	Chunked bool `yaml:"chunked,omitempty" json:"chunked,omitempty"`
+	// Drop closes the connection after the whole answer, which did not announce it.
+	Drop bool `yaml:"drop,omitempty" json:"drop,omitempty"`
 	// Missing makes the server not know the key: 404.
 	Missing bool `yaml:"missing,omitempty" json:"missing,omitempty"`
 }
