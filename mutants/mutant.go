@@ -83,14 +83,15 @@ func All() []Mutant {
 	return slices.Concat(
 		handlerWriters(), handlerReaders(), handlerFields(), handlerFetchers(), handlerConduct(),
 		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(),
-		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(), runtimeStoredBodies(), runtimeEntries(), runtimeCommits(), runtimeManifests(), runtimeIdentities(), runtimeWrites(), runtimeLineages(), runtimeForks(), runtimeChildren(),
+		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(),
+		runtimeChildren(), runtimeForks(), runtimeLineages(),
 		runtimeVersions(), runtimePosts(), runtimeTags(), runtimeOutputs(), runtimeServers(), runtimeMemory(),
 		runtimePauses(), runtimeSleeps(), runtimeCrashes(),
 	)
 }
 
 // Twins is every twin, handlers first.
-func Twins() []Twin { return slices.Concat(handlerTwins(), handlerHabits(), runtimeTwins(), servingTwins(), readingTwins()) }
+func Twins() []Twin { return slices.Concat(handlerTwins(), handlerHabits(), runtimeTwins()) }
 
 // Idlers is every subject that does nothing, handlers first.
 func Idlers() []Idler { return slices.Concat(idleHandlers(), idleRuntimes()) }
