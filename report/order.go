@@ -15,8 +15,8 @@ import (
 func ordered(run *result.Run) *result.Run {
 	r := *run
 	r.Schema = result.SchemaV1
-	r.Subject.Name = result.Clip(r.Subject.Name, result.MaxText)
-	r.Subject.Version = result.Clip(r.Subject.Version, result.MaxText)
+	r.Subject.Name = result.Clip(result.Visible(r.Subject.Name), result.MaxText)
+	r.Subject.Version = result.Clip(result.Visible(r.Subject.Version), result.MaxText)
 	r.Totals = maps.Clone(run.Totals)
 	r.Requirements = slices.Clone(run.Requirements)
 	for i := range r.Requirements {

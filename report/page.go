@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pugmark.dev/conform/result"
@@ -31,6 +32,20 @@ type page struct {
 	readings map[string]bool
 	// evidence is [Terminal.Evidence].
 	evidence string
+}
+
+// plainPage is a page whose text goes into another format: without colors, and with
+// evidence paths as they stand in the report.
+func plainPage(look *lookUp) *page {
+	paint := func(_ style, text string) string { return text }
+	return &page{terminalStyle: &terminalStyle{paint: paint, width: defaultWidth}, look: look, readings: map[string]bool{}}
+}
+
+// cut is what was written since the last cut.
+func (p *page) cut() string {
+	text := p.String()
+	p.Reset()
+	return strings.TrimRight(text, "\n")
 }
 
 // terminalStyle is what laying out needs of a Terminal.
@@ -67,12 +82,16 @@ func (p *page) field(label, text string) {
 
 // block writes text of several lines, a diff for example.
 func (p *page) block(label, text string) {
+	if text == "" {
+		return
+	}
 	lines := cleanLines(text)
 	for i, line := range lines {
 		lines[i] = result.Clip(line, maxLine)
 	}
 	if over := len(lines) - maxBlock; over > 0 {
-		lines = append(lines[:maxBlock:maxBlock], fmt.Sprintf("... %d more lines in the report", over))
+		head, tail := maxBlock*2/3, maxBlock-maxBlock*2/3
+		lines = slices.Concat(lines[:head], []string{fmt.Sprintf("... %d more lines in the report ...", over)}, lines[len(lines)-tail:])
 	}
 	for i, line := range lines {
 		switch {

@@ -74,20 +74,23 @@ func (p *page) heading(s style, word string, q requirement) {
 func (p *page) whole(e echo) {
 	p.line("  %s", place(e))
 	p.why(e.Why)
-	p.field("where", e.check.Where)
-	p.field("want", e.check.Want)
-	p.field("got", e.check.Got)
-	if e.check.Diff != "" {
-		p.block("diff", e.check.Diff)
-	}
-	for _, id := range e.check.Readings {
-		p.reading(id)
-	}
+	p.check(e.check)
 	if v := e.Verdict; v == result.Crash || v == result.Hang || v == result.Flaky {
 		p.field(string(v), e.Reason)
 	}
 	p.verbatim("rerun", e.Rerun)
 	p.verbatim("evidence", p.below(e.Evidence))
+}
+
+// check shows where a check looked, what it wanted and what it got.
+func (p *page) check(k *result.Check) {
+	p.field("where", k.Where)
+	p.field("want", k.Want)
+	p.field("got", k.Got)
+	p.block("diff", k.Diff)
+	for _, id := range k.Readings {
+		p.reading(id)
+	}
 }
 
 func (p *page) why(text string) {
@@ -144,18 +147,23 @@ func says(k *result.Check) string {
 	}
 }
 
-// attention shows the cases that need looking at without a check that failed,
-// those with the same reason together.
-func (p *page) attention() {
+// unclear returns the cases that need looking at without a check that failed, those
+// with the same reason together.
+func unclear(all []result.Case) []outcome {
 	var cases []result.Case
-	for _, c := range p.look.run.Cases {
+	for _, c := range all {
 		failed := func(k result.Check) bool { return k.Verdict == result.Fail }
 		if c.Verdict == result.HarnessError || !slices.ContainsFunc(c.Checks, failed) {
 			cases = append(cases, c)
 		}
 	}
-	for _, o := range outcomes(cases, result.HarnessError, result.Crash, result.Hang, result.Fail, result.Flaky,
-		result.UnexpectedPass, result.NotTestable, result.NotRun) {
+	return outcomes(cases, result.HarnessError, result.Crash, result.Hang, result.Fail, result.Flaky,
+		result.UnexpectedPass, result.NotTestable, result.NotRun)
+}
+
+// attention shows the cases that need looking at without a check that failed.
+func (p *page) attention() {
+	for _, o := range unclear(p.look.run.Cases) {
 		s := redBold
 		if o.verdict == result.NotTestable || o.verdict == result.NotRun {
 			s = yellowBold

@@ -136,6 +136,24 @@ func TestNothingThatASubjectWritesActsOnTheTerminal(t *testing.T) {
 	}
 }
 
+// What stands in a job's output can be a command to the CI server: `::error ...`
+// behind nothing but spaces, and `##[error]` anywhere.
+func TestNothingThatASubjectWritesIsACommandToACIServer(t *testing.T) {
+	for _, text := range []string{
+		"::stop-commands::x", "  ::add-mask::x", "a\n::error::x\n \t::warning::y", "x ##[error]y", "##[add-mask]z",
+		strings.Repeat("long ", 30) + "::error::wrapped", "-\n+ ::notice::z", " ::a ::b :::c",
+	} {
+		run := sample(t)
+		poison(run, text)
+		for _, line := range strings.Split(summary(t, &Terminal{Width: 80}, run), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+				t.Errorf("%q gives the line %q", text, line)
+			}
+		}
+	}
+	require.Equal(t, "a::b", clean("a::b"))
+}
+
 func TestLongTextsAreBounded(t *testing.T) {
 	run := sample(t)
 	poison(run, strings.Repeat("0123456789 line\n", 4<<20/16)) // 4 MiB in each field

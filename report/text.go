@@ -9,13 +9,16 @@ import (
 
 // clean returns s as one line that does nothing to a terminal: control characters,
 // what changes the direction or the place of other characters, and bytes that are
-// no UTF-8 are written as Go would, \n, \x1b, \u202e.
+// no UTF-8 are written as Go would, \n, \x1b, \u202e. The same is done to the first
+// character of what a CI server would take for a command to it when it stands in a
+// job's output ([isCommand]).
 func clean(s string) string {
-	if strings.IndexFunc(s, isActive) < 0 && utf8.ValidString(s) {
+	if strings.IndexFunc(s, isActive) < 0 && utf8.ValidString(s) && !strings.Contains(s, "::") && !strings.Contains(s, "##[") {
 		return s
 	}
 	var b strings.Builder
-	for len(s) > 0 {
+	for whole, i := s, 0; i < len(whole); {
+		s = whole[i:]
 		r, n := utf8.DecodeRuneInString(s)
 		switch {
 		case r == utf8.RuneError && n == 1:
@@ -26,6 +29,8 @@ func clean(s string) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
+		case isCommand(whole, i):
+			fmt.Fprintf(&b, `\x%02x`, r)
 		case !isActive(r):
 			b.WriteString(s[:n])
 		case r < utf8.RuneSelf:
@@ -35,9 +40,17 @@ func clean(s string) string {
 		default:
 			fmt.Fprintf(&b, `\U%08x`, r)
 		}
-		s = s[n:]
+		i += n
 	}
 	return b.String()
+}
+
+// isCommand reports whether a command to a CI server may begin at s[i]: GitHub's
+// begin with two colons that only spaces stand before on a line, or with ##[
+// anywhere on one. A word can come to stand first by being wrapped.
+func isCommand(s string, i int) bool {
+	rest := s[i:]
+	return strings.HasPrefix(rest, "##[") || strings.HasPrefix(rest, "::") && (i == 0 || s[i-1] == ' ')
 }
 
 func isActive(r rune) bool { return !unicode.IsPrint(r) }

@@ -48,38 +48,62 @@ func (p *page) summed(noun string, words []string) {
 // that says the same.
 func (p *page) verdict() {
 	run := p.look.run
-	cases, requirements, tested := tally{}, tally{}, 0
-	for _, c := range run.Cases {
-		cases[c.Verdict]++
-	}
-	for _, q := range run.Requirements {
-		if q.Verdict != result.Untested && q.Verdict != result.NotApplicable {
-			requirements[q.Verdict]++
-			tested++
-		}
-	}
-	word, s := strings.ReplaceAll(string(run.Verdict), "-", " "), redBold
-	if run.Verdict == result.AsExpected {
-		word += " with " + count(cases[result.KnownFailure], "known failure")
-	}
-	status := ExitStatus(run)
+	s := redBold
 	switch {
 	case len(run.Cases) == 0:
-		word = "nothing was run"
-	case cases[result.HarnessError] > 0:
-		word = "error of the harness in " + count(cases[result.HarnessError], "case")
-	case status == ExitConformant:
+	case ExitStatus(run) == ExitConformant:
 		s = greenBold
-	case status == ExitIncomplete:
+	case ExitStatus(run) == ExitIncomplete:
 		s = yellowBold
 	}
+	line := p.paint(bold, subjectOf(run)) + ": " + p.paint(s, conclusion(run))
+	if words := tested(run); words != "" {
+		line += "; " + words
+	}
+	p.line("%s; exit status %d", line, ExitStatus(run))
+}
+
+// conclusion is how a run came out, in the words that every format has for it.
+func conclusion(run *result.Run) string {
+	word := outcomeOf(run)
 	if !isWhole(run.Selection) {
 		word += ", of the selection"
 	}
-	subject := strings.TrimSpace(clean(result.Clip(run.Subject.Name, maxName)) + " " + clean(result.Clip(run.Subject.Version, maxName)))
-	line := p.paint(bold, subject) + ": " + p.paint(s, clean(word))
-	if tested > 0 {
-		line += fmt.Sprintf("; of %s %s", count(tested, "requirement"), strings.Join(requirements.words(), " "))
+	return word
+}
+
+// outcomeOf is conclusion without what the run was of.
+func outcomeOf(run *result.Run) string {
+	cases := tally{}
+	for _, c := range run.Cases {
+		cases[c.Verdict]++
 	}
-	p.line("%s; exit status %d", line, status)
+	switch {
+	case len(run.Cases) == 0:
+		return "nothing was run"
+	case cases[result.HarnessError] > 0:
+		return "error of the harness in " + count(cases[result.HarnessError], "case")
+	case run.Verdict == result.AsExpected:
+		return "as expected with " + count(cases[result.KnownFailure], "known failure")
+	}
+	return clean(strings.ReplaceAll(string(run.Verdict), "-", " "))
+}
+
+// subjectOf is the name and the version of what was under test.
+func subjectOf(run *result.Run) string {
+	return strings.TrimSpace(clean(result.Clip(run.Subject.Name, maxName)) + " " + clean(result.Clip(run.Subject.Version, maxName)))
+}
+
+// tested counts the requirements that were put to the test; none is no words.
+func tested(run *result.Run) string {
+	requirements := tally{}
+	for _, q := range run.Requirements {
+		if q.Verdict != result.Untested && q.Verdict != result.NotApplicable {
+			requirements[q.Verdict]++
+		}
+	}
+	if len(requirements) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("of %s %s", count(requirements.sum(), "requirement"), strings.Join(requirements.words(), " "))
 }
