@@ -84,6 +84,6 @@ func TestEveryBuiltInCaseVaries(t *testing.T) {
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("cases without a %s (-want +got):\n%s", Nonce, diff)
+		t.Errorf("cases without a %s, so that a subject may know the answer by heart: put one in what must be seen (-want +got):\n%s", Nonce, diff)
 	}
 }

@@ -89,6 +89,9 @@ func (k *checker) op(at place, name string, o fakehandler.Op) {
 // sessionRef is a session ID, or {name} for a session of the case. Anything else
 // is what a runtime must withstand, and is written as `extra`.
 func sessionRef(at place, session string) {
+	if session == Nonce {
+		at.fault("%s is a text that varies, and no session", Nonce)
+	}
 	if session != "" && !regexp.MustCompile(`^(\{[a-z0-9-]+\}|[0-9a-f]{32})$`).MatchString(session) {
 		at.fault("`session` is 32 lower-case hex digits or {name}: write other text under `extra`")
 	}

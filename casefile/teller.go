@@ -141,6 +141,9 @@ func (t *teller) argument(shape Shape, text string, at place) {
 	case NewSession:
 		if !isName(text) {
 			at.fault("%q: a session's name is lower-case letters, digits and hyphens", text)
+		}
+		if "{"+text+"}" == Nonce {
+			at.fault("%s is a text that varies, and no session", Nonce)
 			return
 		}
 		// A name may come twice: to start what exists is an operation too.
