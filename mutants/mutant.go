@@ -84,7 +84,8 @@ func All() []Mutant {
 		handlerWriters(), handlerReaders(), handlerFields(), handlerFetchers(), handlerConduct(),
 		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(),
 		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(),
-		runtimeChildren(), runtimeForks(), runtimeLineages(),
+		runtimeChildren(), runtimeForks(), runtimeLineages(), runtimeWrites(), runtimeIdentities(),
+		runtimeStoredBodies(), runtimeManifests(), runtimeCommits(), runtimeEntries(),
 		runtimeVersions(), runtimePosts(), runtimeTags(), runtimeOutputs(), runtimeServers(), runtimeMemory(),
 		runtimePauses(), runtimeSleeps(), runtimeCrashes(),
 	)

@@ -273,7 +273,7 @@ func (r replacing) Put(ctx context.Context, key string, body io.ReadSeeker) erro
 }
 
 // reread is a file from its beginning, and its value.
-func reread[T any](body io.ReadSeeker) (io.Reader, T, error) {
+func reread[T any](body io.ReadSeeker) (*bytes.Reader, T, error) {
 	var none T
 	if _, err := body.Seek(0, io.SeekStart); err != nil {
 		return nil, none, err

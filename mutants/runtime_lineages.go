@@ -15,7 +15,7 @@ import (
 func runtimeLineages() []Mutant {
 	return []Mutant{
 		{
-			ID: "runtime/replays-pending-forks", Requirement: "P11.1/not-replayed",
+			ID: "runtime/replays-own-forks", Requirement: "P11.1/not-replayed",
 			Sentence: "The forks of the latest version are replayed to the session that wrote them.",
 			Runtime: replayingForks(func(run running, at int64, e reference.LogEntry) bool {
 				return e.Session == run.session && e.Version == at

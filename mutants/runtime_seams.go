@@ -185,9 +185,12 @@ func (c choosing) Transport(name string) (reference.Transport, error) { return c
 
 // outgoing makes a runtime that takes an invocation's Outputs otherwise. For each
 // invocation it asks for a function that is given each Output with its route and the
-// function that takes it.
-func outgoing(take func(ctx context.Context, run running, invocation reference.Invocation) taker) func() *stage.Reference {
+// function that takes it. What begins does is done before a run.
+func outgoing(take func(ctx context.Context, run running, invocation reference.Invocation) taker, begins ...func(running)) func() *stage.Reference {
 	return around(func(run running, t reference.Transport) reference.Transport {
+		for _, begin := range begins {
+			begin(run)
+		}
 		return invoking(func(ctx context.Context, invocation reference.Invocation) error {
 			took := take(ctx, run, invocation)
 			next := invocation.Output
