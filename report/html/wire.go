@@ -56,6 +56,9 @@ func (r row) Arrow() string {
 	return "·"
 }
 
+// Shown reports whether the row is open: a finding is about what stands behind it.
+func (r row) Shown() bool { return r.Bad && len(r.Around) == 0 }
+
 // Spoken is the direction in words.
 func (r row) Spoken() string {
 	switch r.Dir {
