@@ -53,6 +53,16 @@ func handlerHabits() []Twin {
 				}
 				return append(s.Entries(), fakehandler.Entry{Input: last, Body: noBody})
 			}}), "sdk-page"),
+		ignoring(habit("leaves-values-untyped", "It writes texts, JSON and bytes without a content type, if they are not packed.",
+			sdk{write: func(out protocol.Output) []protocol.Output {
+				switch out.ContentType {
+				case typeText, typeJSON, typeBytes:
+					if out.ContentEncoding == "" {
+						out.ContentType = ""
+					}
+				}
+				return []protocol.Output{out}
+			}}), "sdk-page"),
 		lasting("sleeps-in-parts", "A duration is written in hours, minutes and seconds.", func(seconds float64) string {
 			whole := int64(seconds)
 			rest := strconv.FormatFloat(seconds-float64(whole/60*60), 'f', 9, 64)
