@@ -42,7 +42,7 @@ result               : protocol spec transcript
 subject              : spec process
 judge                : protocol spec script transcript casefile result
 coverage             : spec casefile result
-report               : spec result
+report               : spec result coverage
 report/schema        :
 report/html          : spec transcript result report
 report/html/browsertest :

@@ -72,7 +72,7 @@ func Requirements(run *result.Run, s *spec.Spec, cases []*casefile.Case) []resul
 		}
 		out := result.Requirement{
 			ID: r.ID, Level: string(r.Level), Side: r.Side.Letter(), Section: string(r.Section), Text: r.Text,
-			Verdict: first(verdicts[r.ID]), Cases: []string{},
+			Verdict: First(verdicts[r.ID]), Cases: []string{},
 		}
 		if ids := named[r.ID]; len(ids) > 0 {
 			slices.Sort(ids)
@@ -125,8 +125,9 @@ func binds(r spec.Requirement, kinds []string) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool { return r.Side.Binds(spec.Side(kind)) })
 }
 
-// first is the first verdict of the order that occurs.
-func first(occurring []result.Verdict) result.Verdict {
+// First is what several verdicts of one requirement come to: the first of the order
+// that occurs, and untested when none does.
+func First(occurring []result.Verdict) result.Verdict {
 	for _, v := range order() {
 		if slices.Contains(occurring, v) {
 			return v

@@ -1,0 +1,211 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"pugmark.dev/conform/result"
+)
+
+// line is a change in short.
+func line(c Change) string {
+	return strings.TrimSpace(strings.Join([]string{string(c.Kind), c.ID, c.Transport, string(c.Before), string(c.After)}, " "))
+}
+
+func lines(all []Change) []string {
+	short := []string{}
+	for _, c := range all {
+		short = append(short, line(c))
+	}
+	return short
+}
+
+// one is a run of one case and one requirement with the verdict.
+func one(t testing.TB, v result.Verdict) *result.Run {
+	m := newMaker(t)
+	m.requirement("P3/utf8", v, "handler/a/b")
+	m.add(result.Case{ID: "handler/a/b", Verdict: v, Reason: string(v)}, "rpc")
+	return m.run
+}
+
+func TestKindsOfChange(t *testing.T) {
+	for pair, want := range map[[2]result.Verdict]Kind{
+		{result.Pass, result.Fail}:              Regressed,
+		{result.Pass, result.Crash}:             Regressed,
+		{result.Pass, result.Warn}:              Regressed,
+		{result.Pass, result.Flaky}:             Regressed,
+		{result.Pass, result.NotApplicable}:     Regressed, // a skip is no pass
+		{result.Pass, result.NotTestable}:       Regressed,
+		{result.Pass, result.NotRun}:            Regressed,
+		{result.Pass, result.HarnessError}:      Regressed,
+		{result.Pass, result.KnownFailure}:      Regressed, // an excuse does not hide it
+		{result.Fail, result.Crash}:             Regressed,
+		{result.Fail, result.Hang}:              Regressed,
+		{result.NotTestable, result.Fail}:       Regressed,
+		{result.UnexpectedPass, result.Fail}:    Regressed,
+		{result.Fail, result.Pass}:              Fixed,
+		{result.Fail, result.Warn}:              Fixed,
+		{result.Warn, result.Pass}:              Fixed,
+		{result.Flaky, result.Pass}:             Fixed,
+		{result.NotApplicable, result.Pass}:     Fixed,
+		{result.KnownFailure, result.Pass}:      Fixed,
+		{result.Fail, result.UnexpectedPass}:    Fixed,
+		{result.Fail, result.NotApplicable}:     Changed, // declared away is not fixed
+		{result.Fail, result.NotTestable}:       Changed,
+		{result.Fail, result.Flaky}:             Changed,
+		{result.Fail, result.KnownFailure}:      Changed,
+		{result.KnownFailure, result.Fail}:      Changed,
+		{result.Crash, result.Fail}:             Changed,
+		{result.Crash, result.Hang}:             Changed,
+		{result.NotTestable, result.NotRun}:     Changed,
+		{result.Pass, result.UnexpectedPass}:    Changed,
+		{result.NotTestable, result.Untested}:   Changed,
+		{result.HarnessError, result.NotRun}:    Changed,
+		{result.NotApplicable, result.Untested}: Changed,
+	} {
+		if got := kindOf(pair[0], pair[1]); got != want {
+			t.Errorf("%s -> %s is %s, want %s", pair[0], pair[1], got, want)
+		}
+	}
+	for _, v := range verdicts() {
+		d := Compare(one(t, v), one(t, v))
+		require.Empty(t, d.Cases, v)
+		require.Empty(t, d.Requirements, v)
+		require.False(t, d.HasRegressed())
+	}
+}
+
+// twoRuns is a before and an after with every kind of change.
+func twoRuns(t testing.TB) (a, b *result.Run) {
+	fail := func(id, requirement, got string) []result.Check {
+		return []result.Check{{ID: id, Requirement: requirement, Verdict: result.Fail, Got: got}}
+	}
+	before, after := newMaker(t), newMaker(t)
+	before.requirement("P3/any-whitespace", result.Fail, "handler/framing/tabs")
+	after.requirement("P3/any-whitespace", result.Pass, "handler/framing/tabs")
+	before.requirement("P3/utf8", result.Pass, "handler/framing/emoji")
+	after.requirement("P3/utf8", result.Fail, "handler/framing/emoji")
+	for _, m := range []*maker{before, after} {
+		m.requirement("P16/closes-output", result.Fail, "handler/end/other", "handler/end/same")
+	}
+	before.add(result.Case{ID: "handler/framing/tabs", Verdict: result.Fail, Reason: "it failed", Checks: fail("a", "P3/any-whitespace", "nothing")}, "rpc")
+	after.add(result.Case{ID: "handler/framing/tabs", Verdict: result.Pass}, "rpc")
+	before.add(result.Case{ID: "handler/framing/emoji", Verdict: result.Pass}, "rpc", "http")
+	after.add(result.Case{ID: "handler/framing/emoji", Verdict: result.Fail, Checks: fail("a", "P3/utf8", "a | b\n@me")}, "rpc")
+	after.add(result.Case{ID: "handler/framing/emoji", Verdict: result.Pass}, "http", "subprocess")
+	before.add(result.Case{ID: "handler/end/other", Verdict: result.Fail, Checks: fail("a", "P16/closes-output", "x")}, "rpc", "subprocess")
+	after.add(result.Case{ID: "handler/end/other", Verdict: result.Fail, Checks: fail("b", "P16/closes-output", "x")}, "rpc")
+	// The session, the digits and the port are others in every run.
+	before.add(result.Case{ID: "handler/end/same", Verdict: result.Hang, Reason: "session 0123456789abcdef0123456789abcdef got hello, 1234567 from 127.0.0.1:40001"}, "rpc")
+	after.add(result.Case{ID: "handler/end/same", Verdict: result.Hang, Reason: "session fedcba9876543210fedcba9876543210 got hello, 7654321 from 127.0.0.1:50001"}, "rpc")
+	after.run.Subject.Version = "0.17.0"
+	return before.run, after.run
+}
+
+func TestDiffFindsWhatChanged(t *testing.T) {
+	d := Compare(twoRuns(t))
+	want := []string{
+		"changed handler/end/other rpc fail fail",
+		"gone handler/end/other subprocess fail",
+		"regressed handler/framing/emoji rpc pass fail",
+		"new handler/framing/emoji subprocess  pass",
+		"fixed handler/framing/tabs rpc fail pass",
+	}
+	if diff := cmp.Diff(want, lines(d.Cases)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"fixed P3/any-whitespace  fail pass", "regressed P3/utf8  pass fail"}, lines(d.Requirements)); diff != "" {
+		t.Errorf("requirements (-want +got):\n%s", diff)
+	}
+	require.Equal(t, 5, d.Common)
+	require.True(t, d.HasRegressed())
+	a, b := twoRuns(t)
+	require.True(t, Compare(b, a).HasRegressed(), "what was fixed is broken again")
+}
+
+func TestDiffLooksAsRecorded(t *testing.T) {
+	d := Compare(twoRuns(t))
+	var text, markdown, json bytes.Buffer
+	require.NoError(t, d.WriteText(&text))
+	require.NoError(t, d.WriteMarkdown(&markdown))
+	require.NoError(t, d.WriteJSON(&json))
+	golden(t, "diff.txt", text.String())
+	golden(t, "diff.md", markdown.String())
+	golden(t, "diff.json", json.String())
+}
+
+// A case that only the newer suite has makes a requirement fail, not regress.
+func TestOtherSuitesAreComparedOnWhatBothHave(t *testing.T) {
+	a, b := one(t, result.Pass), one(t, result.Pass)
+	b.Suite = result.Suite{Version: "2.0.0", Cases: "sha256:" + strings.Repeat("1b", 32)}
+	b.Requirements[0].Verdict = result.Fail
+	b.Requirements[0].Cases = []string{"handler/a/b", "handler/a/new"}
+	b.Cases = append(b.Cases, result.Case{ID: "handler/a/new", Transport: "rpc", Verdict: result.Fail,
+		Checks: []result.Check{{ID: "x", Requirement: "P3/utf8", Verdict: result.Fail}}})
+	d := Compare(a, b)
+	require.False(t, d.HasRegressed())
+	require.Equal(t, []string{"the suites differ: only the results that both runs have are compared"}, d.Notes)
+	require.Equal(t, []string{"changed P3/utf8  pass fail"}, lines(d.Requirements))
+	require.Equal(t, "by results that only one of the runs has", d.Requirements[0].Is)
+	require.Equal(t, []string{"new handler/a/new rpc  fail"}, lines(d.Cases))
+
+	// The same with a common case that fails of another requirement now.
+	a.Cases[0].Verdict, b.Cases[0].Verdict = result.Fail, result.Fail
+	b.Cases[0].Checks = []result.Check{{ID: "y", Requirement: "P3/utf8", Verdict: result.Fail}}
+	require.True(t, Compare(a, b).HasRegressed())
+}
+
+func TestDiffSaysWhatStandsInItsWay(t *testing.T) {
+	a, b := one(t, result.Pass), one(t, result.Pass)
+	b.Subject.Name, b.Subject.Kinds = "other\x1b", []string{"runtime"}
+	b.Suite.Version = "1.0.1"
+	b.Selection = result.Selection{All: true, Shard: "1/2"}
+	want := []string{
+		`the subjects differ: my-sdk and other\x1b`,
+		"the subjects are of different kinds: handler and runtime",
+		"the versions of the suites differ, and the case files do not: only the results that both runs have are compared",
+		"the second run is of a selection: shard 1/2",
+	}
+	if diff := cmp.Diff(want, Compare(a, b).Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	gone := one(t, result.Pass)
+	gone.Cases = nil
+	require.Equal(t, []string{"1 result gone, though both runs are whole and of the same suite: the second subject offers less"}, Compare(a, gone).Notes)
+}
+
+func TestNothingInADiffActs(t *testing.T) {
+	markdown := func(d *Diff) string {
+		var b bytes.Buffer
+		require.NoError(t, d.WriteMarkdown(&b))
+		return b.String()
+	}
+	hostileRuns := func(s string) *Diff {
+		a, b := hostileRun(t, s), hostileRun(t, s)
+		b.Cases, b.Requirements = nil, nil
+		b.Subject.Name = s + "!"
+		return Compare(b, a)
+	}
+	want, _, err := outline(markdown(hostileRuns("x")))
+	require.NoError(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		d := hostileRuns("x" + texts().Draw(rt, "text"))
+		source := markdown(d)
+		got, prose, err := outline(source)
+		require.NoError(rt, err, source)
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("structure (-want +got):\n%s\n%s", diff, source)
+		}
+		require.Empty(rt, acts.FindString(prose))
+		var text bytes.Buffer
+		require.NoError(rt, d.WriteText(&text))
+		for _, line := range strings.Split(text.String(), "\n") {
+			require.Equal(rt, clean(line), line)
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pugmark.dev/conform/result"
+)
+
+// WriteJSON writes the comparison as JSON.
+func (d *Diff) WriteJSON(w io.Writer) error {
+	text, err := result.EncodeJSON(d, everyDepth)
+	if err != nil {
+		return fmt.Errorf("write the comparison: %w", err)
+	}
+	return writeDiff(w, string(text))
+}
+
+// WriteText writes the comparison for a terminal.
+func (d *Diff) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "a  %s\nb  %s\n", d.A.line(), d.B.line())
+	for _, n := range d.Notes {
+		fmt.Fprintf(&b, "note: %s\n", clean(n))
+	}
+	b.WriteString("\n")
+	for _, part := range d.parts() {
+		fmt.Fprintf(&b, "%s\n", strings.ToUpper(part.title))
+		for _, c := range part.changes {
+			fmt.Fprintf(&b, "  %s  %s\n", c.name(), c.verdicts())
+			for _, line := range c.reasons() {
+				fmt.Fprintf(&b, "    %s\n", line)
+			}
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s\n", d.sum())
+	return writeDiff(w, b.String())
+}
+
+// WriteMarkdown writes the comparison for the summary of a CI job, in at most
+// [MaxMarkdown] bytes.
+func (d *Diff) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	left := 0
+	add := func(text string) {
+		if b.Len()+len(text) > MaxMarkdown-mdReserve {
+			left++
+			return
+		}
+		b.WriteString(text)
+	}
+	title := "nothing regressed"
+	if d.HasRegressed() {
+		title = "regressed"
+	}
+	add(fmt.Sprintf("# pugmark-conform diff: %s\n\n%s.\n\n| | run |\n| --- | --- |\n| a | %s |\n| b | %s |\n", title, d.sum(), mdCode(d.A.line()), mdCode(d.B.line())))
+	for i, n := range d.Notes {
+		if i == 0 {
+			add("\n")
+		}
+		add("- note: " + mdProse(n) + "\n")
+	}
+	for _, part := range d.parts() {
+		add("\n## " + part.title + "\n\n")
+		for _, c := range part.changes {
+			item := fmt.Sprintf("- %s: %s\n", mdCode(c.name()), c.verdicts())
+			for _, line := range c.reasons() {
+				item += "  - " + mdCode(line) + "\n"
+			}
+			add(item)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\n**Left out for want of room: %s.**\n", count(left, "line"))
+	}
+	return writeDiff(w, b.String())
+}
+
+func writeDiff(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write the comparison: %w", err)
+	}
+	return nil
+}
+
+// line is a run in one line.
+func (c Compared) line() string {
+	of := ""
+	if !c.Whole {
+		of = ", of a selection"
+	}
+	return clean(strings.TrimSpace(result.Clip(c.Subject, maxName)+" "+result.Clip(c.Version, maxName)) + ": " +
+		strings.ReplaceAll(string(c.Verdict), "-", " ") + of + " (suite " + result.Clip(c.Suite, maxName) + ")")
+}
+
+// part is the changes of one kind.
+type part struct {
+	title   string
+	changes []Change
+}
+
+// parts is the changes by kind, results after requirements.
+func (d *Diff) parts() []part {
+	var all []part
+	for _, k := range Kinds() {
+		for _, of := range []struct {
+			noun    string
+			changes []Change
+		}{{"requirements", d.Requirements}, {"results", d.Cases}} {
+			p := part{title: fmt.Sprintf("%s %s", of.noun, k)}
+			if k == New || k == Gone {
+				p.title = fmt.Sprintf("%s %s", k, of.noun)
+			}
+			for _, c := range of.changes {
+				if c.Kind == k {
+					p.changes = append(p.changes, c)
+				}
+			}
+			if len(p.changes) > 0 {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// sum counts the changes.
+func (d *Diff) sum() string {
+	n := map[Kind]int{}
+	for _, c := range d.Cases {
+		n[c.Kind]++
+	}
+	q := map[Kind]int{}
+	for _, c := range d.Requirements {
+		q[c.Kind]++
+	}
+	words := func(n map[Kind]int) string {
+		var all []string
+		for _, k := range Kinds() {
+			if n[k] > 0 {
+				all = append(all, fmt.Sprintf("%d %s", n[k], k))
+			}
+		}
+		if len(all) == 0 {
+			return "none changed"
+		}
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("results: %d in both, %s; requirements: %s", d.Common, words(n), words(q))
+}
+
+func (c Change) name() string {
+	name := clean(result.Clip(c.ID, maxCopied))
+	if c.Transport != "" {
+		name += " on " + clean(result.Clip(c.Transport, maxName))
+	}
+	return name
+}
+
+// verdicts is the verdicts before and after, each one of our words.
+func (c Change) verdicts() string {
+	switch c.Kind {
+	case New:
+		return string(c.After)
+	case Gone:
+		return "was " + string(c.Before)
+	}
+	if c.Before == c.After {
+		return fmt.Sprintf("still %s, for another reason", c.After)
+	}
+	return fmt.Sprintf("%s -> %s", c.Before, c.After)
+}
+
+// reasons is why, and how to see it; of what is fine, nothing.
+func (c Change) reasons() []string {
+	var all []string
+	add := func(label, text string) {
+		if text != "" {
+			all = append(all, label+clean(result.Clip(text, maxLine)))
+		}
+	}
+	if c.Kind == Changed || c.Kind == Gone {
+		add("was: ", c.Was)
+	}
+	add("is: ", c.Is)
+	if c.Kind == Regressed || c.Kind == Changed {
+		if c.Rerun != "" {
+			all = append(all, "rerun: "+clean(result.Clip(c.Rerun, maxCopied)))
+		}
+	}
+	return all
+}
