@@ -59,7 +59,7 @@ func (a *app) judgeAgain(root, dir string, words []string) error {
 	coverage.Complete(done, s.registry, s.cases)
 	terminal := a.terminal(outputs)
 	terminal.Evidence = root
-	return a.conclude(done, s, terminal, outputs)
+	return a.conclude(done, s.registry, terminal, outputs)
 }
 
 // storedRun is the run that an evidence folder is of. A folder without the report

@@ -13,21 +13,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"pugmark.dev/conform/report"
-	"pugmark.dev/conform/report/html"
 	"pugmark.dev/conform/result"
+	"pugmark.dev/conform/spec"
 )
 
 // output is a report to be written.
 type output struct{ format, path string }
 
-func outputFlag(c *cobra.Command, into *[]string) {
-	c.Flags().StringArrayVar(into, "output", nil, "write a report, as `FORMAT=PATH`; json or html, - is stdout; repeats (default none)")
+// outputFlag is the flag of the verbs that show a run.
+func outputFlag(c *cobra.Command, into *[]string) { outputFlagOf(c, into, runFormats()) }
+
+func outputFlagOf(c *cobra.Command, into *[]string, formats []string) {
+	last := len(formats) - 1
+	c.Flags().StringArrayVar(into, "output", nil, fmt.Sprintf("write a report, as `FORMAT=PATH`: %s or %s; - is stdout; repeats (default none)",
+		strings.Join(formats[:last], ", "), formats[last]))
 }
 
-// parseOutputs reads what --output says, and makes sure that the reports can be
+// parseOutputs reads what --output says of a run.
+func parseOutputs(words []string) ([]output, error) { return parseOutputsOf(words, runFormats()) }
+
+// parseOutputsOf reads what --output says, and makes sure that the reports can be
 // written: a run is long, and its result should not be lost at its end.
-func parseOutputs(words []string) (outputs []output, err error) {
-	formats := []string{"json", "html"}
+func parseOutputsOf(words, formats []string) (outputs []output, err error) {
 	for _, w := range words {
 		format, path, ok := strings.Cut(w, "=")
 		if !ok || path == "" {
@@ -36,7 +43,7 @@ func parseOutputs(words []string) (outputs []output, err error) {
 		if !slices.Contains(formats, format) {
 			return nil, fmt.Errorf("--output %s: the format %q is not known; there is %s", w, format, strings.Join(formats, ", "))
 		}
-		if slices.ContainsFunc(outputs, func(o output) bool { return o.path == path }) {
+		if slices.ContainsFunc(outputs, func(o output) bool { return filepath.Clean(o.path) == filepath.Clean(path) }) {
 			return nil, fmt.Errorf("--output %s: two reports can't be written to %s", w, path)
 		}
 		outputs = append(outputs, output{format, path})
@@ -49,6 +56,11 @@ func parseOutputs(words []string) (outputs []output, err error) {
 	return outputs, nil
 }
 
+// onStdout reports whether one of the reports goes to standard output.
+func onStdout(outputs []output) bool {
+	return slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" })
+}
+
 // check is an error when the report can't be written.
 func (o output) check() error {
 	if o.path == "-" {
@@ -57,11 +69,21 @@ func (o output) check() error {
 	if info, err := os.Stat(o.path); err == nil && info.IsDir() {
 		return fmt.Errorf("--output %s=%s: it is a folder", o.format, o.path)
 	}
+	if o.isInPlace() {
+		return nil
+	}
 	f, err := o.temporary()
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// isInPlace reports whether the report is written into what is there: a link, a
+// device or a pipe must not be replaced by a file.
+func (o output) isInPlace() bool {
+	info, err := os.Lstat(o.path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // temporary makes the file that becomes the report, beside it.
@@ -81,7 +103,7 @@ func (o output) temporary() (*os.File, error) {
 // when a report has that.
 func (a *app) terminal(outputs []output) *report.Terminal {
 	out := a.Out
-	if slices.ContainsFunc(outputs, func(o output) bool { return o.path == "-" }) {
+	if onStdout(outputs) {
 		out = a.Err
 	}
 	if f, ok := out.(*os.File); ok {
@@ -92,15 +114,11 @@ func (a *app) terminal(outputs []output) *report.Terminal {
 
 // conclude shows a run, writes its reports, and returns its exit status. A report
 // that can't be written takes nothing away from what is shown.
-func (a *app) conclude(done *result.Run, s *suite, terminal *report.Terminal, outputs []output) error {
-	errs := []error{terminal.Summary(done, s.registry)}
+func (a *app) conclude(done *result.Run, registry *spec.Spec, terminal *report.Terminal, outputs []output) error {
+	errs := []error{terminal.Summary(done, registry)}
+	r := rendering{done, registry, terminal.Evidence}
 	for _, o := range outputs {
-		errs = append(errs, a.write(o, func(w io.Writer) error {
-			if o.format == "html" {
-				return html.Render(w, done, s.registry, terminal.Evidence)
-			}
-			return report.WriteJSON(w, done)
-		}))
+		errs = append(errs, a.write(o, func(w io.Writer) error { return r.write(w, o.format) }))
 	}
 	var status error
 	if code := report.ExitStatus(done); code != statusConformant {
@@ -122,10 +140,27 @@ func harnessError(before, err error) error {
 	return errors.Join(before, err)
 }
 
+func (o output) writeInPlace(render func(io.Writer) error) error {
+	f, err := os.OpenFile(o.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err == nil {
+		err = errors.Join(render(f), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("--output %s=%s: %w", o.format, o.path, err)
+	}
+	return nil
+}
+
 // write writes one report. A file is replaced whole or not at all.
 func (a *app) write(o output, render func(io.Writer) error) error {
 	if o.path == "-" {
-		return render(a.Out)
+		if err := render(a.Out); err != nil {
+			return fmt.Errorf("--output %s=-: %w", o.format, err)
+		}
+		return nil
+	}
+	if o.isInPlace() {
+		return o.writeInPlace(render)
 	}
 	temporary, err := o.temporary()
 	if err != nil {

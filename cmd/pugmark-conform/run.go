@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/coverage"
+	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/runner"
 	"pugmark.dev/conform/stage"
@@ -125,7 +127,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 		Cases: results, Complete: true,
 	}
 	coverage.Complete(done, s.registry, s.cases)
-	return a.conclude(done, s, terminal, append(outputs, output{"json", filepath.Join(f.evidence, storedReport)}))
+	return a.conclude(done, s.registry, terminal, append(outputs, output{"json", filepath.Join(f.evidence, storedReport)}))
 }
 
 // check holds the flags against what they can be, before anything is done.
@@ -136,7 +138,11 @@ func (f runFlags) check() ([]output, error) {
 	case f.parallel < 0:
 		return nil, fmt.Errorf("--parallel %d: a number of cases is wanted, or 0", f.parallel)
 	}
-	return parseOutputs(f.outputs)
+	outputs, err := parseOutputs(f.outputs)
+	if err == nil && !f.choice.IsAll() && slices.ContainsFunc(outputs, func(o output) bool { return o.format == "badge" }) {
+		return nil, fmt.Errorf("--output badge: %w", report.ErrNoBadge) // before the run, not after it
+	}
+	return outputs, err
 }
 
 // freshSeed is a seed that no subject can know before. It has 31 bits, so that
