@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -17,14 +18,13 @@ import (
 	"pugmark.dev/conform/spec"
 )
 
-// allWays has the comparison of the reference in three ways run over every runtime
+// allWays has the runtimes that are plugged in in several ways run over every runtime
 // case on every transport:
 //
-//	go test ./cmd/pugmark-conform -run InThreeWays -all-ways -timeout 1h
+//	go test ./cmd/pugmark-conform -run 'InThreeWays|InBothWays' -all-ways -timeout 3h
 //
-// Without it a share is compared, since the command line starts a process for each
-// operation.
-var allWays = flag.Bool("all-ways", false, "compare the reference in three ways over every runtime case")
+// Without it a share is run, since a command line starts a process for each operation.
+var allWays = flag.Bool("all-ways", false, "run the runtimes that are plugged in in several ways over every runtime case")
 
 // wayShare is of how many pairs of a case and a transport one is compared. It has no
 // factor in common with the number of transports, so that the pairs that are taken
@@ -83,6 +83,23 @@ func TestTheReferenceGetsTheSameVerdictsInThreeWays(t *testing.T) {
 		compared += len(want.Cases)
 	}
 	t.Logf("%d pairs of a case and a transport, three times", compared)
+}
+
+// The Python runtime, which was written from the protocol alone, conforms by its
+// command line and by its driver on every transport.
+func TestThePythonRuntimeConformsInBothWays(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	driver := filepath.Join("..", "..", "subjects", "python-runtime", "driver.yaml")
+	for transport, ids := range shareOf(t) {
+		for name, way := range map[string]string{"commands": "python-runtime", "driver": driver} {
+			t.Run(transport+" "+name, func(t *testing.T) {
+				run, status := played(t, append([]string{"--subject", way, "--transport", transport, "--seed", "7", "--time-scale", "4"}, ids...)...)
+				require.Empty(t, verdictsOf(run, result.Fail))
+				require.Equal(t, result.Conformant, run.Verdict)
+				require.Equal(t, statusConformant, status)
+			})
+		}
+	}
 }
 
 // verdicts is what a run says of each requirement, case and check, those aside whose
