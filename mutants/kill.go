@@ -243,7 +243,10 @@ func (k *killer) search(ctx context.Context) error {
 // twin runs a twin with every case of its kind.
 func (k *killer) twin(ctx context.Context, number int, t Twin) (Outcome, error) {
 	out := Outcome{ID: t.ID, Kind: t.Kind(), Sentence: t.Sentence, Complaints: []Complaint{}}
-	cases, offered := k.share(k.kind(out.Kind), number), orAll(t.Transports)
+	restsOn := func(c *casefile.Case) bool {
+		return slices.ContainsFunc(t.Without, func(id string) bool { return slices.Contains(c.Readings, id) })
+	}
+	cases, offered := slices.DeleteFunc(k.share(k.kind(out.Kind), number), restsOn), orAll(t.Transports)
 	if len(t.Features) > 0 {
 		cases = claimable(cases, t.Features)
 	}

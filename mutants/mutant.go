@@ -43,6 +43,9 @@ type Twin struct {
 	Runtime func() *stage.Reference
 	// Transports is where it can be; empty is everywhere.
 	Transports []string
+	// Without is the readings that it goes without, as a user's --without-readings
+	// does: where a reading accepts nothing else, the cases that rest on it are left out.
+	Without []string
 	// Features is what a handler claims; empty is what that of the agreement does.
 	// It is put to the cases that need nothing else.
 	Features []string
@@ -92,7 +95,9 @@ func All() []Mutant {
 }
 
 // Twins is every twin, handlers first.
-func Twins() []Twin { return slices.Concat(handlerTwins(), handlerHabits(), runtimeTwins()) }
+func Twins() []Twin {
+	return slices.Concat(handlerTwins(), handlerHabits(), runtimeTwins(), servingTwins(), readingTwins())
+}
 
 // Idlers is every subject that does nothing, handlers first.
 func Idlers() []Idler { return slices.Concat(idleHandlers(), idleRuntimes()) }
