@@ -123,7 +123,7 @@ func notes(a, b *result.Run) []string {
 	if a.Subject.Name != b.Subject.Name {
 		add("the subjects differ: %s and %s", result.Clip(a.Subject.Name, maxName), result.Clip(b.Subject.Name, maxName))
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(a.Subject.Kinds)), slices.Sorted(slices.Values(b.Subject.Kinds))) {
+	if !sameKinds(a, b) {
 		add("the subjects are of different kinds: %s and %s", strings.Join(a.Subject.Kinds, ", "), strings.Join(b.Subject.Kinds, ", "))
 	}
 	if a.Suite != b.Suite {
@@ -144,6 +144,10 @@ func notes(a, b *result.Run) []string {
 	return all
 }
 
+func sameKinds(a, b *result.Run) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a.Subject.Kinds)), slices.Sorted(slices.Values(b.Subject.Kinds)))
+}
+
 // vanished says that results are gone for which no suite or selection is the reason.
 func vanished(d *Diff, a, b *result.Run) []string {
 	n := 0
@@ -152,7 +156,7 @@ func vanished(d *Diff, a, b *result.Run) []string {
 			n++
 		}
 	}
-	if n == 0 || a.Suite != b.Suite || !d.A.Whole || !d.B.Whole {
+	if n == 0 || a.Suite != b.Suite || !d.A.Whole || !d.B.Whole || !sameKinds(a, b) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s gone, though both runs are whole and of the same suite: the second subject offers less", count(n, "result"))}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -177,6 +178,23 @@ func TestDiffSaysWhatStandsInItsWay(t *testing.T) {
 	gone := one(t, result.Pass)
 	gone.Cases = nil
 	require.Equal(t, []string{"1 result gone, though both runs are whole and of the same suite: the second subject offers less"}, Compare(a, gone).Notes)
+}
+
+func TestWhatOnlyOneRunHasIsShownInShort(t *testing.T) {
+	a, b := newMaker(t), newMaker(t)
+	for i := range 30 {
+		a.add(result.Case{ID: fmt.Sprintf("handler/a/%02d", i), Verdict: result.Pass}, "rpc")
+		b.add(result.Case{ID: fmt.Sprintf("handler/b/%02d", i), Verdict: result.Pass}, "rpc")
+	}
+	d := Compare(a.run, b.run)
+	var text, markdown bytes.Buffer
+	require.NoError(t, d.WriteText(&text))
+	require.NoError(t, d.WriteMarkdown(&markdown))
+	for _, shown := range []string{text.String(), markdown.String()} {
+		require.Equal(t, 40, strings.Count(shown, "handler/"))
+		require.Equal(t, 2, strings.Count(shown, "and 10 more, all in the JSON"))
+	}
+	require.Len(t, d.Cases, 60)
 }
 
 func TestNothingInADiffActs(t *testing.T) {

@@ -33,6 +33,9 @@ func (d *Diff) WriteText(w io.Writer) error {
 				fmt.Fprintf(&b, "    %s\n", line)
 			}
 		}
+		if part.more > 0 {
+			fmt.Fprintf(&b, "  and %d more, all in the JSON\n", part.more)
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "%s\n", d.sum())
@@ -71,6 +74,9 @@ func (d *Diff) WriteMarkdown(w io.Writer) error {
 			}
 			add(item)
 		}
+		if part.more > 0 {
+			add(fmt.Sprintf("- and %d more, all in the JSON\n", part.more))
+		}
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "\n**Left out for want of room: %s.**\n", count(left, "line"))
@@ -99,6 +105,7 @@ func (c Compared) line() string {
 type part struct {
 	title   string
 	changes []Change
+	more    int // of which only the JSON form has the names
 }
 
 // parts is the changes by kind, results after requirements.
@@ -117,6 +124,10 @@ func (d *Diff) parts() []part {
 				if c.Kind == k {
 					p.changes = append(p.changes, c)
 				}
+			}
+			// What only one run has is seldom the question, and may be most of it.
+			if over := len(p.changes) - maxEchoes; over > 0 && (k == New || k == Gone) {
+				p.changes, p.more = p.changes[:maxEchoes], over
 			}
 			if len(p.changes) > 0 {
 				all = append(all, p)

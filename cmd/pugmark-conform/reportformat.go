@@ -52,7 +52,7 @@ func (r rendering) write(w io.Writer, format string) error {
 // the command of the run has them; a name that is no path has no file.
 func placeOf(command []string) func(id string) string {
 	cases, under := flagValue(command, "--cases"), flagValue(command, "--subject")
-	if isFile(filepath.Join(under, subject.FileName)) {
+	if under != "" && isFile(filepath.Join(under, subject.FileName)) {
 		under = path.Join(filepath.ToSlash(under), subject.FileName)
 	} else if !strings.Contains(under, "/") && !strings.HasSuffix(under, ".yaml") && !strings.HasSuffix(under, ".yml") {
 		under = ""
