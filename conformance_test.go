@@ -24,7 +24,7 @@ func TestTheGeneratedTablesAreFresh(t *testing.T) {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	want := string(text)
-	for part, table := range map[string]string{"verbs": testscript.Usage(), "driver": subject.DriverOps(), "coverage": coverageTable(t)} {
+	for part, table := range map[string]string{"verbs": testscript.Usage(), "driver": subject.DriverOps(), "coverage": coverageTable(t), "mutants": mutantsTable(t)} {
 		begin, end := fmt.Sprintf("<!-- generated: %s -->\n", part), "<!-- end -->"
 		before, rest, ok := strings.Cut(want, begin)
 		require.True(t, ok, "%s has no part %q", name, part)

@@ -33,7 +33,7 @@ func runtimeForks() []Mutant {
 		},
 		{
 			ID: "runtime/keeps-forks-beside-the-log", Requirement: "S5/pending-fork",
-			Sentence: "A pending fork is shelf in the memory of the runtime and not in the parent's log.",
+			Sentence: "A pending fork is kept in the memory of the runtime and not in the parent's log.",
 			Runtime:  keepsForksAside,
 		},
 		{
