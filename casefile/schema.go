@@ -9,3 +9,10 @@ var schema string
 // editors. It says less than the loader: what it refuses the loader refuses, not
 // the other way round. It is made from the types by this package's tests.
 func Schema() []byte { return []byte(schema) }
+
+//go:embed known-failures.schema.json
+var knownFailuresSchema string
+
+// KnownFailuresSchema returns the JSON Schema (draft 2020-12) of known-failures
+// files, which says less than the loader too.
+func KnownFailuresSchema() []byte { return []byte(knownFailuresSchema) }

@@ -38,6 +38,8 @@ func words() map[slot][]string {
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 	return map[slot][]string{
 		{reflect.TypeFor[head](), "transports"}:              Transports(),
+		{reflect.TypeFor[KnownFailure](), "transport"}:       Transports(),
+		{reflect.TypeFor[KnownFailure](), "verdict"}:         {"fail", "crash", "hang", "not-testable"},
 		{reflect.TypeFor[HandlerExpect](), "exit"}:           {"0", "failure", "any"},
 		{reflect.TypeFor[HandlerExpect](), "stream"}:         rules,
 		{reflect.TypeFor[Fed](), "stream"}:                   rules,

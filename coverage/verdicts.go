@@ -136,8 +136,8 @@ func First(occurring []result.Verdict) result.Verdict {
 	return result.Untested
 }
 
-// Verdict is the verdict of a run whose requirements have theirs. Failures come
-// first, then what had to be tested and was not, then known failures. A run in
+// Verdict is the verdict of a run whose requirements have theirs. Failures, and entries
+// of the known-failures file that don't hold, come first, then what had to be tested and was not, then known failures. A run in
 // which nothing passed shows nothing, and is incomplete.
 //
 // That a case ended in harness-error makes a run incomplete at the least; the exit
@@ -158,7 +158,7 @@ func Verdict(run *result.Run) result.Verdict {
 		return slices.ContainsFunc(verdicts, func(v result.Verdict) bool { return seen[v] })
 	}
 	switch {
-	case any(result.Fail, result.Crash, result.Hang, result.Flaky, result.UnexpectedPass):
+	case run.Known.HasProblem(), any(result.Fail, result.Crash, result.Hang, result.Flaky, result.UnexpectedPass):
 		return result.NotConformant
 	case any(result.HarnessError, result.NotTestable, result.NotRun):
 		return result.Incomplete

@@ -155,6 +155,18 @@ func (m *mdPage) unclear() {
 // inShort is what takes nothing away from the verdict: warnings, known failures and
 // what was declared away.
 func (m *mdPage) inShort() {
+	for i, line := range broken(m.look.run) {
+		part := "- " + mdCode(line) + "\n"
+		if i == 0 {
+			part = "\n## Entries of the known-failures file that do not hold\n\n" + part
+		}
+		if !m.add(part) {
+			m.others++
+		}
+	}
+	if names := m.look.run.Masked; len(names) > 0 {
+		m.add("\nThe values of these variables were masked wherever they stood: " + mdCode(strings.Join(names, ", ")) + "\n")
+	}
 	for i, f := range findings(m.look, result.Warn) {
 		part := ""
 		if i == 0 {

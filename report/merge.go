@@ -65,6 +65,18 @@ func Merge(shards []Shard) (*result.Run, error) {
 	if err := mergeRequirements(&r, shards); err != nil {
 		return nil, err
 	}
+	var known []*result.Excuses
+	r.Masked = nil
+	for _, s := range shards {
+		known = append(known, s.Run.Known)
+		r.Masked = append(r.Masked, s.Run.Masked...)
+	}
+	slices.Sort(r.Masked)
+	r.Masked = slices.Compact(r.Masked)
+	var err error
+	if r.Known, err = result.MergeExcuses(known); err != nil {
+		return nil, err
+	}
 	r.Totals = coverage.Totals(r.Cases)
 	r.Verdict = coverage.Verdict(&r)
 	return ordered(&r), nil

@@ -26,6 +26,7 @@ func (t *Terminal) Summary(run *result.Run, s *spec.Spec) error {
 	}
 	p.failures()
 	p.attention()
+	p.entries()
 	p.warnings()
 	p.known()
 	p.leftOut()
@@ -147,13 +148,13 @@ func says(k *result.Check) string {
 	}
 }
 
-// unclear returns the cases that need looking at without a check that failed, those
-// with the same reason together.
+// unclear returns the cases that need looking at without a check that failed, and the
+// flaky ones, whose reason is told nowhere else; those with the same reason together.
 func unclear(all []result.Case) []outcome {
 	var cases []result.Case
 	for _, c := range all {
 		failed := func(k result.Check) bool { return k.Verdict == result.Fail }
-		if c.Verdict == result.HarnessError || !slices.ContainsFunc(c.Checks, failed) {
+		if c.Verdict == result.HarnessError || c.Verdict == result.Flaky || !slices.ContainsFunc(c.Checks, failed) {
 			cases = append(cases, c)
 		}
 	}

@@ -30,6 +30,7 @@ func (p *page) time() {
 	for _, c := range cases[:min(slowest, len(cases))] {
 		p.line("%s", cutTo(fmt.Sprintf("  %9s  %s on %s", duration(c.DurationMS), clean(c.ID), clean(c.Transport)), p.width))
 	}
+	p.masked()
 	p.line("")
 }
 

@@ -35,6 +35,9 @@ type Evidence struct {
 	TimedOut string `json:"timed-out,omitempty"`
 	// TimeScale multiplied every time limit of the case; zero is 1.
 	TimeScale float64 `json:"time-scale,omitempty"`
+	// Masked is the variables whose values were replaced in this evidence, which can't
+	// be judged again then: it is not what was seen.
+	Masked []string `json:"masked,omitempty"`
 }
 
 // Step is one act of the stage and its outcome.

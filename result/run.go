@@ -67,19 +67,27 @@ type Suite struct {
 
 // Run is a whole run; its JSON form is the report.
 type Run struct {
-	Schema       string         `json:"schema"`
-	Verdict      Verdict        `json:"verdict"`
-	Subject      Subject        `json:"subject"`
-	Selection    Selection      `json:"selection"`
-	Suite        Suite          `json:"suite"`
-	Platform     string         `json:"platform"`
-	Command      []string       `json:"command"`
-	Seed         int64          `json:"seed"`
+	Schema    string    `json:"schema"`
+	Verdict   Verdict   `json:"verdict"`
+	Subject   Subject   `json:"subject"`
+	Selection Selection `json:"selection"`
+	Suite     Suite     `json:"suite"`
+	Platform  string    `json:"platform"`
+	Command   []string  `json:"command"`
+	Seed      int64     `json:"seed"`
+	// Repeat is how often each case was played, each time with another seed: Seed, and
+	// those that follow it. Absent when once.
+	Repeat       int            `json:"repeat,omitempty"`
 	Started      string         `json:"started"`
 	DurationMS   int64          `json:"duration-ms"`
 	Totals       map[string]int `json:"totals"`
 	Requirements []Requirement  `json:"requirements"`
 	Cases        []Case         `json:"cases"`
+	// Known is what became of the known-failures file; absent when there was none.
+	Known *Excuses `json:"known-failures,omitempty"`
+	// Masked is the variables whose values stood in what was recorded, and were
+	// replaced by their names there; absent when none did.
+	Masked []string `json:"masked,omitempty"`
 	// Complete is written last; a report without it is refused by every reader.
 	Complete bool `json:"complete"`
 }

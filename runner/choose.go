@@ -20,11 +20,14 @@ type Choice struct {
 	// WithoutReadings leaves out the cases that rest on one of these readings; a
 	// single * is all readings.
 	WithoutReadings []string
+	// FailedFrom is the report whose failures alone are run; what they are stands in
+	// [Options.Only].
+	FailedFrom string
 }
 
 // IsAll reports whether nothing was left out.
 func (c Choice) IsAll() bool {
-	return len(c.Patterns)+len(c.Requirements)+len(c.Levels)+len(c.Transports)+len(c.WithoutReadings) == 0
+	return len(c.Patterns)+len(c.Requirements)+len(c.Levels)+len(c.Transports)+len(c.WithoutReadings) == 0 && c.FailedFrom == ""
 }
 
 // Words is the choice as the report shows it.
@@ -37,6 +40,9 @@ func (c Choice) Words() []string {
 	}
 	for _, v := range c.WithoutReadings {
 		words = append(words, "--without-readings="+v)
+	}
+	if c.FailedFrom != "" {
+		words = append(words, "--failed-from="+c.FailedFrom)
 	}
 	slices.Sort(words)
 	return words

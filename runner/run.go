@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -38,6 +39,15 @@ type Options struct {
 	Subject    Subject
 	// Transports keeps only these; empty keeps all that the subject offers.
 	Transports []string
+	// Only keeps only these results; empty keeps all. Shard keeps a part of what is left.
+	Only  []Key
+	Shard Shard
+	// Repeat is how often each case is played, each time with another seed; zero is once.
+	Repeat int
+	// Known is what failures are known; nil knows none. Mask takes secrets out of all that
+	// is kept and told; nil takes none.
+	Known *Known
+	Mask  *result.Mask
 	// Fake is how a runtime starts the scripted handler.
 	Fake stage.Fake
 	// Programs is the set that handler processes are started in.
@@ -51,8 +61,8 @@ type Options struct {
 	TimeScale float64
 	// Evidence is the folder that evidence is written to; empty writes none.
 	Evidence string
-	// Rerun is the command that runs one case again.
-	Rerun func(c *casefile.Case, transport string) string
+	// Rerun is the command that runs one case again with a seed.
+	Rerun func(c *casefile.Case, transport string, seed int64) string
 	// Watch is told what happens; nil is told nothing.
 	Watch Watcher
 }
@@ -81,6 +91,8 @@ type run struct {
 
 	mu        sync.Mutex
 	baselines map[string]*baseline
+	// untold is the evidence that says the same as other evidence.
+	untold []string
 }
 
 // baseline is the outcome of the baseline case on one transport, played once.
@@ -138,7 +150,7 @@ func Run(ctx context.Context, o Options) (results []result.Case, err error) {
 		}
 		results = append(results, j.result)
 	}
-	return results, nil
+	return results, r.forget()
 }
 
 // plan is every chosen case on every transport, in the order of the report.
@@ -166,13 +178,13 @@ func (r *run) plan() (jobs []*job) {
 	slices.SortStableFunc(jobs, func(a, b *job) int {
 		return strings.Compare(a.c.ID+"\x00"+a.transport, b.c.ID+"\x00"+b.transport)
 	})
-	return jobs
+	return r.kept(jobs)
 }
 
 // do brings one job to its result.
 func (r *run) do(ctx context.Context, j *job) {
 	if j.done {
-		r.finished(j.result)
+		r.finished(&j.result)
 		return
 	}
 	if r.Watch != nil {
@@ -180,12 +192,13 @@ func (r *run) do(ctx context.Context, j *job) {
 		r.Watch.Started(j.c.ID, j.transport)
 		r.mu.Unlock()
 	}
+	play := func(time int) result.Case { return r.play(ctx, j.c, j.transport, time) }
 	switch missing := r.missing(j.c, j.transport); {
 	case missing != nil:
 		j.result = *missing
 		j.result.Transport = j.transport
 	case j.c.ID == Baseline:
-		j.result = r.baseline(ctx, j.transport).result
+		j.result = r.again(r.baseline(ctx, j.transport).result, play)
 	case slices.Contains(j.c.Needs, "instructions"):
 		if b := r.baseline(ctx, j.transport); !holds(b.result) {
 			reason := fmt.Sprintf("the premise of this case, %s, ended in %s", Baseline, b.result.Verdict)
@@ -195,24 +208,26 @@ func (r *run) do(ctx context.Context, j *job) {
 			j.result = notTestable(j.c, j.transport, reason)
 			break
 		}
-		j.result = r.play(ctx, j.c, j.transport)
+		j.result = r.again(play(1), play)
 	default:
-		j.result = r.play(ctx, j.c, j.transport)
+		j.result = r.again(play(1), play)
 	}
 	if ctx.Err() != nil {
 		return // what an interrupted case showed says nothing
 	}
 	j.done = true
-	r.finished(j.result)
+	r.finished(&j.result)
 }
 
-func (r *run) finished(c result.Case) {
+// finished holds a result against what is known, and tells of it.
+func (r *run) finished(c *result.Case) {
+	r.Known.Hold(c)
 	if r.Watch == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Watch.Finished(c)
+	r.Watch.Finished(*c)
 }
 
 // baseline plays the baseline case on a transport, or returns what it gave.
@@ -231,7 +246,7 @@ func (r *run) baseline(ctx context.Context, transport string) *baseline {
 			b.result = result.Case{Verdict: result.Pass}
 			return
 		}
-		b.result = r.play(ctx, r.All[i], transport)
+		b.result = r.play(ctx, r.All[i], transport, 1)
 	})
 	return b
 }
@@ -290,13 +305,14 @@ func demanded(kind, feature string) bool {
 	return !slices.Contains([]string{"rpc", "http", "named-handlers", "inspect"}, feature)
 }
 
-// play stages and judges one case.
-func (r *run) play(ctx context.Context, c *casefile.Case, transport string) result.Case {
+// play stages and judges one case, for the n-th time, from 1.
+func (r *run) play(ctx context.Context, c *casefile.Case, transport string, n int) result.Case {
 	started := time.Now()
-	s := seedsOf(r.Seed, c, transport)
+	seed := r.seedOf(n)
+	s := seedsOf(seed, c, transport)
 	j := stage.Job{
 		Case: c.WithNonce(s.nonce), Told: s.told, Transport: transport, Features: r.Subject.features(c.Kind), Fake: r.Fake, Pool: r.pool,
-		Story: testscript.Play, Seed: r.Seed, TimeScale: r.TimeScale, Scratch: r.scratch,
+		Story: testscript.Play, Seed: seed, TimeScale: r.TimeScale, Scratch: r.scratch,
 	}
 	if r.Subject.Handler != nil && c.Kind == casefile.KindHandler {
 		j.Handler = &r.Subject.Handler.HandlerSubject
@@ -306,17 +322,22 @@ func (r *run) play(ctx context.Context, c *casefile.Case, transport string) resu
 	}
 	evidence := stage.Stage(ctx, j)
 	evidence.Nonce, evidence.CaseDigest = s.nonce, c.Digest
-	out := r.judge.Judge(c, evidence)
+	out, evidence := r.disclosed(c, evidence)
 	out.DurationMS = time.Since(started).Milliseconds()
 	if r.Rerun != nil {
-		out.Rerun = r.Rerun(c, transport)
+		out.Rerun = r.Mask.Text(r.Rerun(c, transport, seed))
 	}
 	if r.Evidence != "" && ctx.Err() == nil {
-		where, err := result.WriteEvidence(r.Evidence, evidence, &out)
+		root, below := r.Evidence, ""
+		if n > 1 {
+			below = fmt.Sprintf("%s%d", repeatFolder, n)
+			root = filepath.Join(root, below)
+		}
+		where, err := result.WriteEvidence(root, evidence, &out)
 		if err != nil {
 			out.Verdict, out.Reason = result.HarnessError, "the evidence could not be written: "+err.Error()
 		}
-		out.Evidence = where
+		out.Evidence = path.Join(below, where)
 	}
 	return out
 }

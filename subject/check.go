@@ -48,6 +48,11 @@ func (c check) all() {
 	if c.has("known-failures") && strings.TrimSpace(c.f.KnownFailures) == "" {
 		c.d.fault(c.at("known-failures"), "`known-failures` names no file")
 	}
+	for i, name := range c.f.Mask {
+		if name == "" || strings.ContainsAny(name, "= \t\n") || slices.Contains(c.f.Mask[:i], name) {
+			c.d.fault(item(c.at("mask"), i), "`mask` lists names of variables, each once, and %q is none or there twice", name)
+		}
+	}
 	for place, args := range c.lists() {
 		c.args(place, args)
 	}

@@ -29,6 +29,9 @@ type File struct {
 	// KnownFailures is the path of the known-failures file, from the folder of
 	// the subject file.
 	KnownFailures string `yaml:"known-failures,omitempty"`
+	// Mask is names of variables whose values are secrets, beside those whose names say
+	// so: evidence and reports show the names in their place.
+	Mask []string `yaml:"mask,omitempty"`
 }
 
 // Args is an argument list, never a shell line. In YAML it is a list of texts. One

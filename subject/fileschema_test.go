@@ -64,6 +64,8 @@ func generatedFileSchema(t *testing.T) []byte {
 	property(t, root, "features").Items = &jsonschema.Schema{Type: "string"}
 	property(t, root, "features").UniqueItems = true
 	property(t, root, "known-failures").Pattern = `\S`
+	property(t, root, "mask").Items = &jsonschema.Schema{Type: "string", Pattern: `^[^= \t\n]+$`}
+	property(t, root, "mask").UniqueItems = true
 	commands := property(t, root, "commands")
 	commands.AdditionalProperties = jsonschema.FalseSchema
 	commands.MinProperties = &one

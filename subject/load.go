@@ -89,6 +89,7 @@ func (d *document) decode(root *yaml.Node, f *File) {
 		"driver":         args(&f.Driver),
 		"known-failures": text(&f.KnownFailures),
 		"features":       func(place string, n *yaml.Node) { f.Features = d.list(place, n) },
+		"mask":           func(place string, n *yaml.Node) { f.Mask = d.list(place, n) },
 		"setup":          func(place string, n *yaml.Node) { f.Setup = d.setup(place, n) },
 		"commands": func(place string, n *yaml.Node) {
 			f.Commands = map[string]Args{}

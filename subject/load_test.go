@@ -57,7 +57,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		want       []string // each without the file's name
 	}{
 		{"empty", "", []string{"1:1: the file is empty"}},
-		{"a list", "[a]", []string{"1:1: want a mapping (commands, driver, features, kind, known-failures, name, setup, transports, version), got a list"}},
+		{"a list", "[a]", []string{"1:1: want a mapping (commands, driver, features, kind, known-failures, mask, name, setup, transports, version), got a list"}},
 		{"no YAML", handler + "a: [b\n", []string{"3:1: no YAML: did not find expected ',' or ']'"}},
 		{"a tab, which YAML forbids", "name: a\n\tkind: x\n", []string{"2:1: no YAML: found a tab character that violates indentation"}},
 		{"a value after a value", "name: a\nkind: 'b' c\n", []string{"2:1: no YAML: did not find expected key"}},
@@ -73,11 +73,11 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			"4:8: `transports.rpc` has no `command`",
 			"4:9: `transports.rpc`: unknown key `comand`, did you mean `command`?"}},
 		{"a key that is like none", handler + subprocess + "zzz: 1\n", []string{
-			"4:1: unknown key `zzz`, want one of `commands`, `driver`, `features`, `kind`, `known-failures`, `name`, `setup`, `transports`, `version`"}},
+			"4:1: unknown key `zzz`, want one of `commands`, `driver`, `features`, `kind`, `known-failures`, `mask`, `name`, `setup`, `transports`, `version`"}},
 		{"a key twice", handler + subprocess + "name: b\n", []string{"4:1: the key `name` is given twice, first on line 1"}},
 		{"null", handler + subprocess + "version:\n", []string{"4:9: `version` has no value: leave it out, or quote the text"}},
 		{"merge key", "x: &x {}\n<<: *x\n" + handler + subprocess, []string{
-			"1:1: unknown key `x`, want one of `commands`, `driver`, `features`, `kind`, `known-failures`, `name`, `setup`, `transports`, `version`",
+			"1:1: unknown key `x`, want one of `commands`, `driver`, `features`, `kind`, `known-failures`, `mask`, `name`, `setup`, `transports`, `version`",
 			"2:1: merge keys are not taken here: write the keys out"}},
 		{"no name", "kind: handler\n" + subprocess, []string{"1:1: the key `name` is missing: it is how reports call the subject"}},
 		{"name of two lines", "name: \"a\\nb\"\nkind: handler\n" + subprocess, []string{"1:7: `name` is 1 to 100 bytes of one line, with no space around them"}},
@@ -154,7 +154,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 // A key that only the type or only the decoder knows is lost on the way.
 func TestEveryKeyOfTheTypeIsDecoded(t *testing.T) {
 	handler := &File{
-		Name: "a", Kind: KindHandler, Setup: []Args{{"x"}}, Version: Args{"x"}, Features: Features(KindHandler), KnownFailures: "k",
+		Name: "a", Kind: KindHandler, Setup: []Args{{"x"}}, Version: Args{"x"}, Features: Features(KindHandler), KnownFailures: "k", Mask: []string{"M"},
 		Transports: Transports{&CommandTransport{Args{"s"}}, &CommandTransport{Args{"r"}}, &HTTPTransport{"http://a", Args{"h"}}},
 	}
 	operations := &File{Name: "a", Kind: KindRuntime, Features: Features(KindRuntime), Commands: map[string]Args{}}

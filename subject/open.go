@@ -45,6 +45,8 @@ type Opened struct {
 	Handler map[string]ResolvedCommand
 	// KnownFailures is the path of the known-failures file, or empty.
 	KnownFailures string
+	// Mask is names of variables whose values are secrets.
+	Mask []string
 	// Dir is the folder of the subject file, Cache is its {cache}.
 	Dir, Cache string
 	// Drivers is how many processes of a runtime's driver may run at the same
@@ -94,7 +96,7 @@ func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(str
 		return nil, err
 	}
 	o := &Opened{
-		Name: f.Name, Kind: f.Kind, Features: f.Features, Handler: map[string]ResolvedCommand{},
+		Name: f.Name, Kind: f.Kind, Features: f.Features, Mask: f.Mask, Handler: map[string]ResolvedCommand{},
 		Dir: dir, Cache: cache, file: f, env: s.env,
 	}
 	if f.KnownFailures != "" {

@@ -97,6 +97,8 @@ func rejudge(done *result.Run, root string, s *suite) error {
 			unseen[c.Evidence] = true
 		}
 	}
+	known := runner.Rehold(done.Known)
+	times := map[int][]runner.Time{} // by the index of the case
 	j := judge.New(s.registry)
 	for _, folder := range folders {
 		out, e, err := runner.JudgeStored(filepath.Join(root, filepath.FromSlash(folder)), s.cases, j)
@@ -107,12 +109,18 @@ func rejudge(done *result.Run, root string, s *suite) error {
 		out.Evidence = folder
 		if k := slices.IndexFunc(done.Cases, func(c result.Case) bool { return c.ID == e.Case && c.Transport == e.Transport }); k >= 0 {
 			out.Rerun, out.DurationMS = done.Cases[k].Rerun, done.Cases[k].DurationMS
-			done.Cases[k] = out
+			n := runner.TimeOf(folder)
+			seed := int64(runner.UnknownSeed)
+			if whole {
+				seed = done.Seed + int64(n-1)
+			}
+			times[k] = append(times[k], runner.Time{Number: n, Seed: seed, Result: out})
 			continue
 		}
 		if whole {
 			continue // the premise of other cases, which was not itself chosen
 		}
+		times[len(done.Cases)] = []runner.Time{{Number: runner.TimeOf(folder), Seed: runner.UnknownSeed, Result: out}}
 		done.Cases = append(done.Cases, out)
 		about := &done.Subject
 		about.Name = e.Subject
@@ -121,6 +129,23 @@ func rejudge(done *result.Run, root string, s *suite) error {
 			about.Features = add(about.Features, f)
 		}
 	}
+	for k := range done.Cases {
+		if played := times[k]; len(played) > 0 {
+			slices.SortFunc(played, func(a, b runner.Time) int { return a.Number - b.Number })
+			out, _ := runner.Repeated(played)
+			out.DurationMS = done.Cases[k].DurationMS
+			done.Cases[k] = out
+			known.Hold(&done.Cases[k])
+			continue
+		}
+		// What left no evidence is as it was; the entries that fit it are to know.
+		unseen := done.Cases[k]
+		if unseen.Verdict == result.KnownFailure {
+			unseen.Verdict = result.NotTestable // else it had been played
+		}
+		known.Hold(&unseen)
+	}
+	done.Known = known.Excuses()
 	for _, c := range done.Cases {
 		if unseen[c.Evidence] {
 			return fmt.Errorf("the run has evidence of %s over %s, and %s does not hold it any more", c.ID, c.Transport, root)

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,30 +64,13 @@ const endGrace = 2 * time.Second
 // start runs the program with what the operating system gives it, and leaves no
 // process behind, whatever way it ends (F15).
 func start() int {
-	ctx, stop := interrupted()
+	programs := &process.Set{}
+	ctx, stop := interrupted(programs, os.Stderr)
 	defer stop()
 	// Without this, what a subject leaves behind is found later, not never.
 	_ = process.Adopt()
-	programs := &process.Set{}
 	defer programs.EndAll(endGrace)
 	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Programs: programs})
-}
-
-// interrupted returns a context that ends with the first signal that asks the
-// program to end. Further ones change nothing: what was started is being ended, and
-// the report of what ran is written. Signals that whoever started the program wants
-// ignored, as nohup does, stay ignored.
-func interrupted() (context.Context, func()) {
-	var asked []os.Signal
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			asked = append(asked, s)
-		}
-	}
-	if len(asked) == 0 { // to Notify, no signals are all signals
-		return context.WithCancel(context.Background())
-	}
-	return signal.NotifyContext(context.Background(), asked...)
 }
 
 // Streams is what a verb reads and writes, and the set that it starts programs in.
@@ -97,6 +78,10 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Programs *process.Set
+	// Now is the time by which known failures expire; nil is [time.Now].
+	Now func() time.Time
+	// Environ is where secrets are looked for, as NAME=value; nil is [os.Environ].
+	Environ func() []string
 }
 
 // Run runs one verb and returns the exit status. Tests call it in process.
@@ -120,6 +105,20 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	}
 	fmt.Fprintln(s.Err, "pugmark-conform:", err)
 	return statusError
+}
+
+func (s Streams) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+func (s Streams) environ() []string {
+	if s.Environ == nil {
+		return os.Environ()
+	}
+	return s.Environ()
 }
 
 // statusCode ends a verb that has said all there is to say with a status.

@@ -30,6 +30,15 @@ type runFlags struct {
 	parallel                 int
 	seed                     int64
 	timeScale                float64
+	// known is the known-failures file when knownSet; writeKnown is the one to be made or
+	// to shrink.
+	known, writeKnown string
+	knownSet          bool
+	// shard is split as it was written.
+	shard  string
+	split  runner.Shard
+	repeat int
+	mask   []string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -43,6 +52,7 @@ arguments it plays every case to the reference.
 CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 		RunE: func(c *cobra.Command, patterns []string) error {
 			f.choice.Patterns = patterns
+			f.knownSet = c.Flags().Changed("known-failures")
 			if !c.Flags().Changed("seed") {
 				f.seed = freshSeed()
 			}
@@ -62,6 +72,12 @@ CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 	flags.IntVar(&f.parallel, "parallel", 0, "`N` cases at the same time; 0 is twice the number of processors (default 0)")
 	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs, and the texts that vary, are made from (default a fresh one, which is printed)")
 	flags.Lookup("seed").DefValue = "" // else it would say 0 too
+	flags.StringVar(&f.known, "known-failures", "", "`FILE` of failures that are known; an empty one is none (default the subject's)")
+	flags.StringVar(&f.writeKnown, "write-known-failures", "", "make this known-failures `FILE`; one that is there loses what does not fail any more, and gains nothing")
+	flags.StringVar(&f.choice.FailedFrom, "failed-from", "", "only what did not pass in this `REPORT`, a file or an evidence folder")
+	flags.StringVar(&f.shard, "shard", "1/1", "only part `I/N` of what is chosen, the same on every machine")
+	flags.IntVar(&f.repeat, "repeat", 1, "play each case `N` times, with seeds that follow each other; one that does not end the same each time is flaky")
+	flags.StringArrayVar(&f.mask, "mask", nil, "mask the value of this `VARIABLE` in evidence and reports, beside those whose names look secret; repeats (default none)")
 	flags.Float64Var(&f.timeScale, "time-scale", 1, "`FACTOR` on every time limit, for slow machines")
 	return c
 }
@@ -69,6 +85,12 @@ CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	started := time.Now()
 	outputs, err := f.check()
+	if err == nil {
+		f.split, err = runner.ParseShard(f.shard)
+		if err != nil {
+			err = fmt.Errorf("--shard %w", err)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -76,7 +98,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	under, err := a.openSubject(ctx, f.subject, f.parallel)
+	under, mask, err := a.openMasked(f, func(a *app) (opened, error) { return a.openSubject(ctx, f.subject, f.parallel) })
 	if err != nil {
 		return err
 	}
@@ -93,12 +115,28 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.evidence == "" {
-		f.evidence = filepath.Join("evidence", under.Subject.Name)
-		if !f.choice.IsAll() {
-			// What a whole run left is not given up to look at one case again.
-			f.evidence += selectionSuffix
+	options := runner.Options{
+		Registry: s.registry, Cases: chosen, All: s.cases, Subject: under.Subject, Transports: f.choice.Transports, Shard: f.split,
+		Fake: fake, Programs: a.Programs, Parallel: f.parallel, Seed: f.seed, TimeScale: f.timeScale, Repeat: f.repeat,
+		Mask: mask, Rerun: f.rerun,
+	}
+	if f.choice.FailedFrom != "" {
+		if options.Only, err = failedFrom(f.choice.FailedFrom, under.Subject, result.Suite{Version: version(), Cases: s.digest}); err != nil {
+			return err
 		}
+	}
+	if err := f.planned(options); err != nil {
+		return err
+	}
+	knownFile, isNew, err := f.knownFile(under)
+	if err != nil {
+		return err
+	}
+	if options.Known, err = a.loadKnown(knownFile, s, under.Subject); err != nil {
+		return err
+	}
+	if f.evidence == "" {
+		f.evidence = f.evidenceFolder(under.Subject.Name)
 	}
 	if err := freshFolder(f.evidence); err != nil {
 		return err
@@ -109,24 +147,32 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if _, err := fmt.Fprintf(terminal.Out, "seed   %d\n", f.seed); err != nil {
 		return err
 	}
-	results, err := runner.Run(ctx, runner.Options{
-		Registry: s.registry, Cases: chosen, All: s.cases, Subject: under.Subject, Transports: f.choice.Transports,
-		Fake: fake, Programs: a.Programs, Parallel: f.parallel, Seed: f.seed, TimeScale: f.timeScale,
-		Evidence: f.evidence, Rerun: f.rerun, Watch: terminal,
-	})
+	options.Evidence, options.Watch = f.evidence, terminal
+	results, err := runner.Run(ctx, options)
 	terminal.End()
 	if err != nil {
 		return err
 	}
 	done := &result.Run{
 		Schema: result.SchemaV1, Subject: under.Subject.Describe(),
-		Selection: result.Selection{All: f.choice.IsAll(), Patterns: f.choice.Words(), Shard: "1/1"},
+		Selection: result.Selection{All: f.choice.IsAll(), Patterns: f.choice.Words(), Shard: f.split.String()},
 		Suite:     result.Suite{Version: version(), Cases: s.digest},
 		Platform:  runtime.GOOS + "/" + runtime.GOARCH, Command: a.command(), Seed: f.seed,
 		Started: started.UTC().Format(time.RFC3339), DurationMS: time.Since(started).Milliseconds(),
-		Cases: results, Complete: true,
+		Cases: results, Known: options.Known.Excuses(), Complete: true,
 	}
+	if f.repeat > 1 {
+		done.Repeat = f.repeat
+	}
+	mask.Run(done)
 	coverage.Complete(done, s.registry, s.cases)
+	if f.writeKnown != "" {
+		defer func() {
+			if kept := f.keepKnown(terminal.Out, done, runner.Everything(s.cases, under.Subject), isNew); kept != nil {
+				err = harnessError(err, kept)
+			}
+		}()
+	}
 	return a.conclude(done, s.registry, terminal, append(outputs, output{"json", filepath.Join(f.evidence, storedReport)}))
 }
 
@@ -135,11 +181,13 @@ func (f runFlags) check() ([]output, error) {
 	switch {
 	case !(f.timeScale > 0) || math.IsInf(f.timeScale, 0):
 		return nil, fmt.Errorf("--time-scale %g: a factor over 0 is wanted", f.timeScale)
+	case f.repeat < 1:
+		return nil, fmt.Errorf("--repeat %d: how often is wanted, 1 or more", f.repeat)
 	case f.parallel < 0:
 		return nil, fmt.Errorf("--parallel %d: a number of cases is wanted, or 0", f.parallel)
 	}
 	outputs, err := parseOutputs(f.outputs)
-	if err == nil && !f.choice.IsAll() && slices.ContainsFunc(outputs, func(o output) bool { return o.format == "badge" }) {
+	if err == nil && !(f.choice.IsAll() && (f.shard == "" || f.shard == "1/1")) && slices.ContainsFunc(outputs, func(o output) bool { return o.format == "badge" }) {
 		return nil, fmt.Errorf("--output badge: %w", report.ErrNoBadge) // before the run, not after it
 	}
 	return outputs, err
@@ -149,8 +197,8 @@ func (f runFlags) check() ([]output, error) {
 // every reader of JSON can carry it, and people can copy it.
 func freshSeed() int64 { return rand.Int64N(1 << 31) }
 
-// rerun is the command that runs one case again.
-func (f runFlags) rerun(c *casefile.Case, transport string) string {
+// rerun is the command that runs one case again with a seed.
+func (f runFlags) rerun(c *casefile.Case, transport string, seed int64) string {
 	words := []string{"pugmark-conform", "run"}
 	if f.subject != referenceName {
 		words = append(words, "--subject", f.subject)
@@ -161,7 +209,7 @@ func (f runFlags) rerun(c *casefile.Case, transport string) string {
 	if f.timeScale != 1 {
 		words = append(words, "--time-scale", fmt.Sprint(f.timeScale))
 	}
-	words = append(words, "--seed", fmt.Sprint(f.seed), "--transport", transport, c.ID)
+	words = append(words, "--seed", fmt.Sprint(seed), "--transport", transport, c.ID)
 	for i, w := range words {
 		words[i] = shellQuoted(w)
 	}

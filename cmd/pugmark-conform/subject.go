@@ -21,6 +21,10 @@ const referenceName = "reference"
 type opened struct {
 	runner.Subject
 	close func() error
+	// known is the path of its known-failures file, empty for none; mask is the variables
+	// that its file lists as secrets.
+	known string
+	mask  []string
 }
 
 // Close ends what the subject keeps running.
@@ -56,7 +60,7 @@ func (a *app) openSubject(ctx context.Context, name string, parallel int) (opene
 	if err != nil {
 		return opened{}, err
 	}
-	o := opened{Subject: runner.Subject{Name: ready.Name, Version: ready.Version}}
+	o := opened{Subject: runner.Subject{Name: ready.Name, Version: ready.Version}, known: ready.KnownFailures, mask: ready.Mask}
 	if ready.Kind == subject.KindRuntime {
 		ready.Drivers = parallel
 		ops, err := ready.Runtime()

@@ -1,0 +1,256 @@
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/result"
+)
+
+// canBeKnown reports whether a known-failures file can excuse a result that ended so.
+func canBeKnown(v result.Verdict) bool {
+	return v == result.Fail || v == result.Crash || v == result.Hang || v == result.NotTestable
+}
+
+// FirstKnown is a known-failures file that lists what failed in a run, sorted, and how
+// many entries it has. The reasons are placeholders, which the loader refuses until
+// somebody has written why. whole is every result that there is for the subject.
+func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int) {
+	type group struct {
+		id           string
+		verdict      result.Verdict
+		requirements string
+	}
+	transports := map[group][]string{}
+	for _, c := range results {
+		if canBeKnown(c.Verdict) {
+			g := group{c.ID, c.Verdict, strings.Join(failedRequirements(c), ", ")}
+			transports[g] = append(transports[g], c.Transport)
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# The known failures of %s. Each entry is an assertion: the case ends so, by these\n"+
+		"# requirements and no others. Write in the place of %s why it is known, and not mended.\n", oneLine(subject), casefile.PlaceholderReason)
+	if len(transports) == 0 {
+		b.WriteString("known-failures: []\n")
+		return b.Bytes(), 0
+	}
+	b.WriteString("known-failures:\n")
+	n := 0
+	entry := func(g group, transport string) {
+		if n++; n > 1 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "  - case: %s\n", g.id)
+		if transport != "" {
+			fmt.Fprintf(&b, "    transport: %s\n", transport)
+		}
+		fmt.Fprintf(&b, "    verdict: %s\n", g.verdict)
+		if g.requirements != "" {
+			fmt.Fprintf(&b, "    requirements: [%s]\n", g.requirements)
+		}
+		fmt.Fprintf(&b, "    reason: %s\n", casefile.PlaceholderReason)
+	}
+	groups := make([]group, 0, len(transports))
+	for g := range transports {
+		groups = append(groups, g)
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		key := func(g group) string { return strings.Join([]string{g.id, string(g.verdict), g.requirements}, "\x00") }
+		return strings.Compare(key(a), key(b))
+	})
+	for _, g := range groups {
+		if len(transports[g]) == countOf(g.id, whole) {
+			entry(g, "")
+			continue
+		}
+		slices.Sort(transports[g])
+		for _, t := range transports[g] {
+			entry(g, t)
+		}
+	}
+	return b.Bytes(), n
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func countOf(id string, whole []Key) (n int) {
+	for _, key := range whole {
+		if key.ID == id {
+			n++
+		}
+	}
+	return n
+}
+
+func failedRequirements(c result.Case) (ids []string) {
+	for _, k := range c.Checks {
+		if k.Verdict == result.Fail {
+			ids = append(ids, k.Requirement)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// Shrunk is a known-failures file after a run from which it could lose entries.
+type Shrunk struct {
+	Data []byte
+	// Removed says what was taken out, Refused which results fail that the file does not
+	// excuse, and Left which entries hold no more and have to be mended by hand.
+	Removed, Refused, Left []string
+}
+
+// ShrinkKnown takes out of a known-failures file what does not fail any more, by what
+// became of its entries in a run. Nothing is added, and of what the run left out
+// nothing is said. Comments stay.
+func ShrinkKnown(data []byte, x *result.Excuses, results []result.Case) (Shrunk, error) {
+	s := Shrunk{Data: data}
+	for _, c := range results {
+		if canBeKnown(c.Verdict) {
+			s.Refused = append(s.Refused, fmt.Sprintf("%s on %s: %s", c.ID, c.Transport, c.Verdict))
+		}
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return s, err
+	}
+	list := entriesNode(&doc)
+	if list == nil || len(list.Content) != len(x.Entries) {
+		return s, fmt.Errorf("the entries of the file can't be told apart any more: it was changed during the run")
+	}
+	var kept []*yaml.Node
+	for i := range x.Entries {
+		kept = append(kept, s.shrink(&x.Entries[i], list.Content[i], results)...)
+	}
+	if len(s.Removed) == 0 {
+		return s, nil
+	}
+	list.Content = kept
+	if len(kept) == 0 {
+		list.Style = yaml.FlowStyle
+	}
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(&doc); err != nil {
+		return s, err
+	}
+	if err := e.Close(); err != nil {
+		return s, err
+	}
+	s.Data = spaced(b.String())
+	return s, nil
+}
+
+// entriesNode is the list of entries.
+func entriesNode(doc *yaml.Node) *yaml.Node {
+	if len(doc.Content) == 0 {
+		return nil
+	}
+	root := doc.Content[0]
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == "known-failures" {
+			return root.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// shrink is what is left of an entry.
+func (s *Shrunk) shrink(e *result.Excuse, n *yaml.Node, results []result.Case) []*yaml.Node {
+	name := e.Case
+	if e.Transport != "" {
+		name += " on " + e.Transport
+	}
+	var passing, known []string
+	for _, c := range results {
+		if !fits(e, Key{c.ID, c.Transport}) {
+			continue
+		}
+		switch c.Verdict {
+		case result.UnexpectedPass, result.NotApplicable:
+			passing = append(passing, c.Transport)
+		case result.KnownFailure:
+			known = append(known, c.Transport)
+		}
+	}
+	seen := len(passing)+len(known) == e.Fits
+	isGlob := strings.ContainsAny(e.Case, "*?[")
+	switch {
+	case e.Fits == 0:
+		s.Removed = append(s.Removed, name+": it matches nothing")
+		return nil
+	case seen && len(known) == 0:
+		s.Removed = append(s.Removed, name+": it does not fail any more")
+		return nil
+	case seen && e.Judged == e.Fits && e.Excused == 0:
+		s.Removed = append(s.Removed, fmt.Sprintf("%s: nothing ends in %s", name, e.Verdict))
+		return nil
+	case seen && len(passing) > 0 && !isGlob && e.Transport == "":
+		s.Removed = append(s.Removed, fmt.Sprintf("%s on %s: it does not fail any more", name, strings.Join(passing, ", ")))
+		var narrowed []*yaml.Node
+		for _, t := range known {
+			narrowed = append(narrowed, withTransport(n, t))
+		}
+		return narrowed
+	case e.Problem == "" && len(passing) > 0:
+		if isGlob {
+			s.Left = append(s.Left, fmt.Sprintf("line %d, %s: %d of the results that it matches pass; list those that don't", e.Line, name, len(passing)))
+		}
+		return []*yaml.Node{n}
+	case e.Judged == e.Fits && e.Excused > 0 && !e.Expired && len(e.Failed) < len(e.Named()):
+		for _, id := range e.Named() {
+			if !slices.Contains(e.Failed, id) {
+				s.Removed = append(s.Removed, fmt.Sprintf("%s: %s, which holds", name, id))
+			}
+		}
+		keepItems(n, e.Failed)
+	case e.Problem != "":
+		s.Left = append(s.Left, fmt.Sprintf("line %d, %s: %s", e.Line, name, e.Problem))
+	}
+	return []*yaml.Node{n}
+}
+
+// withTransport is an entry for one transport only.
+func withTransport(n *yaml.Node, transport string) *yaml.Node {
+	out := *n
+	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
+	out.Content = slices.Insert(slices.Clone(n.Content), 2, text("transport"), text(transport))
+	return &out
+}
+
+// keepItems keeps some of the requirements or checks of an entry.
+func keepItems(n *yaml.Node, ids []string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i].Value; key == "requirements" || key == "checks" {
+			list := n.Content[i+1]
+			list.Content = slices.DeleteFunc(list.Content, func(item *yaml.Node) bool { return !slices.Contains(ids, item.Value) })
+		}
+	}
+}
+
+// spaced is a file with an empty line between its entries, and the comments before one
+// with it.
+func spaced(text string) []byte {
+	var out []string
+	entries := 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "  - ") {
+			at := len(out)
+			for at > 0 && strings.HasPrefix(out[at-1], "  #") {
+				at--
+			}
+			if entries++; entries > 1 && (at == 0 || strings.TrimSpace(out[at-1]) != "") {
+				out = slices.Insert(out, at, "\n")
+			}
+		}
+		out = append(out, line)
+	}
+	return []byte(strings.Join(out, ""))
+}
