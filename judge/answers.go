@@ -73,6 +73,10 @@ func compareLoaded(want casefile.LoadedMatch, got loaded) (c comparison) {
 	if got.Error != "" {
 		problem = "the error " + quote(got.Error)
 	}
+	// An answer that gives no value can only be judged by whether it is an error.
+	if want.Found != nil && *want.Found && want.Text == nil && want.Bytes == nil && want.JSON == nil {
+		c.add("error", "none", orAbsent(got.Error), got.Error == "")
+	}
 	text := func(name string, want, got *string) {
 		switch {
 		case want == nil:
