@@ -57,7 +57,7 @@ func outputReadings() []Twin {
 		},
 		{
 			ID: "runtime/knows-fields-in-any-letter-case", Sentence: "Fields are known in any letter case, and of repeated ones the last counts (R18).",
-			Runtime: wired(readsOutputs{wrap: func(r io.Reader) io.Reader { return &lenient{from: r, decoder: json.NewDecoder(r)} }}),
+			Runtime: wired(readsOutputs{wrap: readLeniently}),
 		},
 		{
 			ID: "runtime/fails-on-bad-durations", Sentence: "A pause whose duration is outside of the grammar fails the invocation (R7).",
@@ -239,17 +239,21 @@ func rebased(ctx context.Context, c commit) ([]storage.Snapshot, error) {
 }
 
 // deliversFirst delivers what an invocation wrote to other sessions when it has
-// succeeded, in the name of the version that it was made on. A retry on that version
-// finds it there.
+// succeeded, in the name of the version that it was made on. What is committed then
+// meets no conflict, so that no invocation is made again on another version.
 func deliversFirst() *stage.Reference {
-	return carried(func(ctx context.Context, by carrier, invocation reference.Invocation) error {
+	var mu sync.Mutex
+	writers := map[string]bool{} // sessions that wrote to others in their last invocation, and did not pause
+	r := carried(func(ctx context.Context, by carrier, invocation reference.Invocation) error {
 		own := storage.Version{Session: invocation.Identity.Session, Version: invocation.Identity.Snapshot}
+		paused := false
 		writes := map[string][]storage.Entry{}
 		var order []string
 		take := invocation.Output
 		invocation.Output = func(record protocol.Record[protocol.Output]) error {
 			out := record.Value
 			route := out.Route(own.Session)
+			paused = paused || route.Kind == protocol.RoutePause
 			if route.Kind != protocol.RouteSession || out.URI != "" {
 				return take(record)
 			}
@@ -277,8 +281,23 @@ func deliversFirst() *stage.Reference {
 				return err
 			}
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		writers[own.Session] = len(order) > 0 && !paused
 		return nil
 	})
+	r.Bucket = func(string) (storage.Bucket, error) {
+		return rewriting{&membucket.Bucket{}, func(ctx context.Context, c commit) ([]storage.Snapshot, error) {
+			mu.Lock()
+			wrote := writers[c.session]
+			mu.Unlock()
+			if wrote && c.isInvocations() && c.Controlled == c.Version { // P12/no-implicit-pause
+				c.Entries, c.Controlled = c.Entries[:len(c.Entries)-1], 0
+			}
+			return rebased(ctx, c)
+		}}, nil
+	}
+	return r
 }
 
 func childReadings() []Twin {
@@ -320,7 +339,7 @@ func childReadings() []Twin {
 				r := feedingPast(withHidden(func(p past, l logged) bool {
 					return l.Fork && l.Session == p.session && l.Version < p.version
 				}))
-				r.Bucket = childless(func(parent storage.Head, fork storage.Version) bool { return fork.Version < parent.Version })
+				r.Bucket = childless(func(parent storage.Snapshot, fork storage.Version) bool { return fork.Version < parent.Version })
 				return r
 			},
 		},
@@ -334,20 +353,25 @@ func childReadings() []Twin {
 	}
 }
 
-// pausedParents has the forks of a parent wait that is paused.
-func pausedParents(parent storage.Head, _ storage.Version) bool {
-	return parent.Controlled == parent.Version
+// pausedParents has the forks of a parent wait that is paused: its last entry says
+// so, and has no time to start again.
+func pausedParents(parent storage.Snapshot, _ storage.Version) bool {
+	if parent.Controlled != parent.Version {
+		return false
+	}
+	message, err := control(parent.Entries[len(parent.Entries)-1])
+	return err == nil && message.StartAt.IsZero()
 }
 
 // childless opens buckets that take children whose making is to wait for stored. It
 // is made again by each later run.
-func childless(waits func(parent storage.Head, fork storage.Version) bool) func(string) (storage.Bucket, error) {
+func childless(waits func(parent storage.Snapshot, fork storage.Version) bool) func(string) (storage.Bucket, error) {
 	return func(string) (storage.Bucket, error) { return waiting{&membucket.Bucket{}, waits}, nil }
 }
 
 type waiting struct {
 	storage.Bucket
-	waits func(parent storage.Head, fork storage.Version) bool
+	waits func(parent storage.Snapshot, fork storage.Version) bool
 }
 
 func (w waiting) Put(ctx context.Context, key string, body io.ReadSeeker) error {
@@ -371,11 +395,17 @@ func (w waiting) Put(ctx context.Context, key string, body io.ReadSeeker) error 
 		if err != nil {
 			return err
 		}
-		head, err := store.Head(ctx, m.Parent.Session, version)
-		if err != nil {
+		var parent storage.Snapshot
+		if parent.Head, err = store.Head(ctx, m.Parent.Session, version); err != nil {
 			return fmt.Errorf("the parent of %s: %w", session, err)
 		}
-		if w.waits(head, *m.Parent) {
+		for entry, err := range store.Entries(ctx, m.Parent.Session, version) {
+			if err != nil {
+				return fmt.Errorf("the parent of %s: %w", session, err)
+			}
+			parent.Entries = append(parent.Entries, entry)
+		}
+		if w.waits(parent, *m.Parent) {
 			return nil
 		}
 	}
@@ -499,6 +529,26 @@ func countsEmptyInvocations() *stage.Reference {
 		}
 		return err
 	})
+}
+
+// readLeniently reads through a [lenient].
+func readLeniently(r io.Reader) io.Reader {
+	from := &sticky{r: r}
+	return &lenient{from: from, decoder: json.NewDecoder(from)}
+}
+
+// sticky gives the error that ended a stream again and again.
+type sticky struct {
+	r   io.Reader
+	err error
+}
+
+func (s *sticky) Read(p []byte) (n int, err error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, s.err = s.r.Read(p)
+	return n, s.err
 }
 
 // lenient reads records as package encoding/json does by itself. What is no object
