@@ -150,6 +150,7 @@ func TestAnAnswerKnownByHeartPassesNothing(t *testing.T) {
 	// What passes all the same, by case and check, and why that is right.
 	honest := map[string]string{
 		"handler/inline/data-and-url fetches":                          "no fetch is wanted, and none is made; what the data holds is another check",
+		"handler/inline/data-and-url-of-the-largest-body fetches":      "as above",
 		"handler/memory/kept-servers-stay-unasked own-servers":         "its fetch of the instructions goes to its own servers; what the memory holds is another check",
 		"handler/stream/waits-for-the-lifecycle-event after-lifecycle": "it waits for the event; what it writes then is another check",
 		"handler/stream/same-input-same-outputs same-outputs":          "an answer known by heart is the same each time; what it says is another check",

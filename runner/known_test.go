@@ -182,7 +182,7 @@ func TestTheFirstFileIsRefusedUntilReasonsAreWritten(t *testing.T) {
 	results := []result.Case{
 		{ID: "handler/a/one", Transport: "rpc", Verdict: "fail", Checks: []result.Check{
 			{ID: "2", Requirement: "P3/utf8", Verdict: "fail"}, {ID: "1", Requirement: "P3/no-bom", Verdict: "fail"}, {ID: "3", Requirement: "P3/utf8", Verdict: "fail"}}},
-		{ID: "handler/a/one", Transport: "subprocess", Verdict: "crash"},
+		{ID: "handler/a/one", Transport: "subprocess", Verdict: "crash", Reason: "it died: \"bye\nreason: none\x1b\""},
 		{ID: "handler/a/two", Transport: "subprocess", Verdict: "not-testable"},
 		{ID: "handler/a/three", Transport: "subprocess", Verdict: "pass"},
 	}
@@ -193,6 +193,7 @@ known-failures:
   - case: handler/a/one
     transport: subprocess
     verdict: crash
+    # it died: "bye reason: none "
     reason: TODO
 
   - case: handler/a/one

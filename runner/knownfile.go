@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 
@@ -26,11 +27,14 @@ func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int
 		verdict      result.Verdict
 		requirements string
 	}
-	transports := map[group][]string{}
+	transports, why := map[group][]string{}, map[group]string{}
 	for _, c := range results {
 		if canBeKnown(c.Verdict) {
 			g := group{c.ID, c.Verdict, strings.Join(failedRequirements(c), ", ")}
 			transports[g] = append(transports[g], c.Transport)
+			if why[g] == "" {
+				why[g] = comment(c.Reason)
+			}
 		}
 	}
 	var b bytes.Buffer
@@ -54,6 +58,9 @@ func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int
 		if g.requirements != "" {
 			fmt.Fprintf(&b, "    requirements: [%s]\n", g.requirements)
 		}
+		if why[g] != "" {
+			fmt.Fprintf(&b, "    # %s\n", why[g])
+		}
 		fmt.Fprintf(&b, "    reason: %s\n", casefile.PlaceholderReason)
 	}
 	groups := make([]group, 0, len(transports))
@@ -75,6 +82,17 @@ func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int
 		}
 	}
 	return b.Bytes(), n
+}
+
+// comment is a text, of a subject in part, as a comment of one line.
+func comment(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, result.Visible(s))
+	return result.Clip(oneLine(s), 240)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

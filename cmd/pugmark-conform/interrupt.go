@@ -44,6 +44,7 @@ func interrupted(programs *process.Set, say io.Writer) (context.Context, func())
 		select {
 		case <-signals:
 			programs.EndAll(0)
+			process.KillDescendants() // the drivers of runtimes and what sets a subject up too
 			// Said from another goroutine: whoever should read it may be what is waited for.
 			said := make(chan struct{})
 			go func() {

@@ -26,18 +26,29 @@ type interruptible struct {
 	*exec.Cmd
 	dir  string
 	text strings.Builder
+	// ready is the pipe through which the subject says that it hangs.
+	ready *os.File
 }
 
 // startInterruptible starts the program with a subject of testdata/subjects that
 // says through the named pipe READY that it hangs.
 func startInterruptible(t *testing.T, conduct string, args ...string) *interruptible {
 	t.Helper()
+	p := newInterruptible(t, conduct, args...)
+	p.begin(t)
+	return p
+}
+
+// newInterruptible is startInterruptible before the start.
+func newInterruptible(t *testing.T, conduct string, args ...string) *interruptible {
+	t.Helper()
 	p := &interruptible{dir: laidOut(t)}
 	ready := filepath.Join(p.dir, "ready")
 	require.NoError(t, unix.Mkfifo(ready, 0o600))
 	pipe, err := os.OpenFile(ready, os.O_RDWR, 0) // our own end keeps it open
 	require.NoError(t, err)
-	defer pipe.Close()
+	p.ready = pipe
+	t.Cleanup(func() { pipe.Close() })
 	require.NoError(t, os.Mkdir(filepath.Join(p.dir, "tmp"), 0o700))
 
 	p.Cmd = exec.Command("pugmark-conform", append([]string{"run", "--evidence", filepath.Join(p.dir, "evidence")}, args...)...)
@@ -46,12 +57,17 @@ func startInterruptible(t *testing.T, conduct string, args ...string) *interrupt
 	}
 	p.Env = append(os.Environ(), "CONDUCT="+conduct, "READY="+ready, "TMPDIR="+filepath.Join(p.dir, "tmp"))
 	p.Stdout, p.Stderr = &p.text, &p.text
+	return p
+}
+
+// begin starts the program, and waits until the subject hangs.
+func (p *interruptible) begin(t *testing.T) {
+	t.Helper()
 	require.NoError(t, p.Start())
 	t.Cleanup(func() { p.Process.Kill() })
-	require.NoError(t, pipe.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err = bufio.NewReader(pipe).ReadString('\n')
+	require.NoError(t, p.ready.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err := bufio.NewReader(p.ready).ReadString('\n')
 	require.NoError(t, err, "the subject must say that it hangs")
-	return p
 }
 
 // interrupt sends the signal, and returns the exit status and how long the end took.

@@ -142,7 +142,7 @@ func (a *app) root() *cobra.Command {
 		Long: `pugmark-conform runs case files against a handler, an SDK or a runtime of the
 pugmark handler protocol, and reports which requirements hold.
 
-Exit status: 0 conformant, 1 not conformant, 2 usage or harness error or nothing
+Exit status: 0 conformant or as expected, 1 not conformant, 2 usage or harness error or nothing
 selected, 3 incomplete: something that had to be tested could not be.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

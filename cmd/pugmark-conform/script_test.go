@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +29,8 @@ import (
 //	exits STATUS COMMAND...    runs a command that has to exit with the status
 //	valid-report FILE          holds a report against the published schema
 //	same-results FILE FILE     wants two reports to say the same of every case and requirement
+//	same-verdicts FILE FILE    wants the same of their verdicts alone
+//	no-trace VARIABLE FILE...  wants its value in none of the files, nor of those below a folder
 //	case-is FILE CASE@TRANSPORT VERDICT
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -33,7 +40,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "valid-report": validReport, "same-results": sameResults, "case-is": caseIs,
+			"exits": exits, "valid-report": validReport, "same-results": sameResults, "same-verdicts": sameVerdicts, "no-trace": noTrace, "case-is": caseIs,
 		},
 		RequireUniqueNames: true,
 	})
@@ -83,6 +90,62 @@ func sameResults(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if runs[0].Verdict != runs[1].Verdict {
 		ts.Fatalf("%s and %s", runs[0].Verdict, runs[1].Verdict)
+	}
+}
+
+func sameVerdicts(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: same-verdicts FILE FILE")
+	}
+	var all [2][]string
+	for i, name := range args {
+		run, err := report.ReadJSON(bytes.NewReader([]byte(ts.ReadFile(name))))
+		ts.Check(err)
+		all[i] = append(all[i], string(run.Verdict))
+		for _, c := range run.Cases {
+			all[i] = append(all[i], result.EvidenceFolder(c.ID, c.Transport)+" "+string(c.Verdict))
+		}
+		for _, q := range run.Requirements {
+			all[i] = append(all[i], q.ID+" "+string(q.Verdict))
+		}
+	}
+	if diff := cmp.Diff(all[0], all[1]); diff != "" {
+		ts.Fatalf("(-%s +%s):\n%s", args[0], args[1], diff)
+	}
+}
+
+// noTrace looks for a value as it is, in its usual encodings, and for what is left of it
+// when it is cut: any six bytes of it in a row.
+func noTrace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: no-trace VARIABLE FILE...")
+	}
+	const part = 6
+	value := ts.Getenv(args[0])
+	if len(value) < part {
+		ts.Fatalf("%s is not set", args[0])
+	}
+	forms := []string{url.QueryEscape(value), url.PathEscape(value)}
+	for i := 0; i+part <= len(value); i++ {
+		forms = append(forms, value[i:i+part])
+	}
+	for shift := range 3 { // what of it can be seen in the base64 of something longer
+		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + value))
+		forms = append(forms, text[4:len(text)-2])
+	}
+	for _, name := range args[1:] {
+		ts.Check(filepath.WalkDir(ts.MkAbs(name), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(file)
+			for _, form := range forms {
+				if at := bytes.Index(data, []byte(form)); at >= 0 {
+					return fmt.Errorf("%s holds %q of %s: %q", file, form, args[0], data[max(at-40, 0):min(at+60, len(data))])
+				}
+			}
+			return err
+		}))
 	}
 }
 
