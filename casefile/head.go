@@ -176,6 +176,8 @@ func notASentence(text string) string {
 		return "it has more than two words"
 	case regexp.MustCompile(`[.!?] +\p{Lu}`).MatchString(text):
 		return "this is more than one"
+	case strings.Contains(text, placeholderWhy):
+		return "this is still what new-case wrote; say which sentence of the protocol the case rests on"
 	}
 	return ""
 }

@@ -177,6 +177,9 @@ func (p *page) attention() {
 		for _, l := range wrap(pieces(clean(result.Clip(o.reason, maxLine))), p.width-2) {
 			p.line("  %s", l)
 		}
+		if o.verdict == result.Hang {
+			p.line("  (on a slow or busy machine, --time-scale 3 gives every case three times its time)")
+		}
 		p.line("")
 		p.list(o.cases)
 		p.verbatim("rerun", o.cases[0].Rerun)

@@ -56,7 +56,7 @@ func pick(cases []*casefile.Case, patterns []string) ([]*casefile.Case, error) {
 			}
 		}
 		if !matched {
-			return nil, fmt.Errorf("%q matches no case; `pugmark-conform list` shows what there is", p)
+			return nil, hinted(fmt.Errorf("%q matches no case; `pugmark-conform list` shows what there is", p), cases, p)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(cases), func(c *casefile.Case) bool { return !kept[c] }), nil
@@ -70,6 +70,12 @@ func (a *app) showCommand() *cobra.Command {
 			s, err := a.loadSuite(dir)
 			if err != nil {
 				return err
+			}
+			if _, ok := s.registry.Requirement(args[0]); ok {
+				return fmt.Errorf("%s is a requirement: `pugmark-conform explain %s` shows it, and names its cases", args[0], args[0])
+			}
+			if _, ok := s.registry.Reading(args[0]); ok {
+				return fmt.Errorf("%s is a reading: `pugmark-conform explain %s` shows it, and names its cases", args[0], args[0])
 			}
 			chosen, err := pick(s.cases, args)
 			if err != nil {
@@ -143,6 +149,9 @@ func (a *app) explain(s *suite, id string) error {
 	}
 	r, ok := s.registry.Requirement(id)
 	if !ok {
+		if slices.ContainsFunc(s.cases, func(c *casefile.Case) bool { return c.ID == id }) {
+			return fmt.Errorf("%s is a case: `pugmark-conform show %s` shows it, and the requirements that it covers", id, id)
+		}
 		return unknownRequirement(s.registry, id)
 	}
 	fmt.Fprintf(a.Out, "%s: %s, section %s, side %s\n\n%s\n", r.ID, r.Word(), r.Section, r.Side, r.Text)
@@ -181,28 +190,5 @@ func (a *app) casesThat(s *suite, rest func(*casefile.Case) bool) {
 	}
 	if none {
 		fmt.Fprintln(a.Out, "  none yet")
-	}
-}
-
-func (a *app) lintCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "lint [FOLDER...]", Short: "Check case files with the loader that run uses",
-		RunE: func(_ *cobra.Command, folders []string) error {
-			if len(folders) == 0 {
-				folders = []string{""}
-			}
-			for _, dir := range folders {
-				s, err := a.loadSuite(dir)
-				if err != nil {
-					return err
-				}
-				name := dir
-				if name == "" {
-					name = "the built-in cases"
-				}
-				fmt.Fprintf(a.Out, "%s: %s, no problem\n", name, count(len(s.cases), "case"))
-			}
-			return nil
-		},
 	}
 }

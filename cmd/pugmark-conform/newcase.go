@@ -19,21 +19,27 @@ const casesFolder = "spec/cases"
 
 func (a *app) newCaseCommand() *cobra.Command {
 	var dir, requirement string
+	var story bool
 	c := &cobra.Command{
 		Use:   "new-case CASE",
 		Short: "Write the beginning of a case file",
 		Long: `new-case writes the beginning of a case file. CASE is the ID of the case, such
-as handler/framing/my-fact: the kind, the area, and words that say the fact. What
-it writes loads as it is; what it is about is for you to change.`,
+as handler/framing/my-fact: the kind, the area, and words that say the fact. With
+--story, or when CASE ends in .txtar, it is a story: several invocations of a runtime.
+What it writes loads once its why says something; what it is about is for you to change.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.newCase(dir, args[0], requirement) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			id, told := strings.CutSuffix(strings.TrimSuffix(args[0], ".yaml"), ".txtar")
+			return a.newCase(dir, id, requirement, story || told)
+		},
 	}
+	c.Flags().BoolVar(&story, "story", false, "a story, in a .txtar file, in place of data in YAML")
 	c.Flags().StringVar(&dir, "cases", casesFolder, "`FOLDER` of case files")
 	c.Flags().StringVar(&requirement, "requirement", "P3/any-whitespace", "`REQUIREMENT` that the case covers")
 	return c
 }
 
-func (a *app) newCase(dir, id, requirement string) error {
+func (a *app) newCase(dir, id, requirement string, story bool) error {
 	registry, err := spec.Load()
 	if err != nil {
 		return err
@@ -42,11 +48,20 @@ func (a *app) newCase(dir, id, requirement string) error {
 		return fmt.Errorf("--requirement: %w", unknownRequirement(registry, requirement))
 	}
 	kind, rest, _ := strings.Cut(id, "/")
-	text := casefile.Scaffold(kind, requirement)
+	text, extension, other := casefile.Scaffold(kind, requirement), ".yaml", ".txtar"
 	if text == nil || !fs.ValidPath(id) || strings.Count(rest, "/") != 1 {
 		return fmt.Errorf("%q is no ID of a case: handler/AREA/FACT or runtime/AREA/FACT is wanted", id)
 	}
-	path := filepath.Join(dir, filepath.FromSlash(id)+".yaml")
+	if story {
+		if kind != casefile.KindRuntime {
+			return fmt.Errorf("%s: a story is of a runtime; a case of a handler is data, in a .yaml file", id)
+		}
+		text, extension, other = casefile.ScaffoldStory(requirement), other, extension
+	}
+	path := filepath.Join(dir, filepath.FromSlash(id)+extension)
+	if twin := filepath.Join(dir, filepath.FromSlash(id)+other); isFile(twin) {
+		return fmt.Errorf("%s is there already, and would have the same ID", twin)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
@@ -64,6 +79,6 @@ func (a *app) newCase(dir, id, requirement string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "%s\nedit it, then: pugmark-conform lint %s\n", path, dir)
+	fmt.Fprintf(a.Out, "%s\nedit it, then: pugmark-conform lint %s\n", path, shellQuoted(path))
 	return nil
 }

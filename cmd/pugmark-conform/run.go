@@ -109,7 +109,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	}()
 	chosen, err := runner.Choose(s.cases, f.choice, s.registry, under.Subject)
 	if err != nil {
-		return err
+		return hinted(err, s.cases, f.choice.Patterns...)
 	}
 	fake, err := scriptedHandler()
 	if err != nil {
