@@ -51,6 +51,7 @@ testscript           : casefile result fakehandler stage
 runner               : protocol spec transcript process casefile result judge coverage subject stage testscript
 mutants              : protocol spec script transcript process storage storage/membucket storage/dirbucket fakehandler fakeruntime reference casefile result subject stage runner coverage
 subjects             :
+gate                 :
 cmd/pugmark-ref      : protocol storage storage/membucket storage/dirbucket storage/s3bucket reference
 cmd/pugmark-conform  : *
 bench                : protocol storage storage/dirbucket reference
