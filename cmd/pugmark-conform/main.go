@@ -157,7 +157,8 @@ selected, 3 incomplete: something that had to be tested could not be.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.runCommand(), a.listCommand(), a.showCommand(), a.explainCommand(), a.lintCommand(),
-		a.coverageCommand(), a.mutantsCommand(), a.judgeCommand(), a.reportCommand(), a.newCaseCommand(), a.versionCommand(),
+		a.coverageCommand(), a.mutantsCommand(), a.judgeCommand(), a.reproCommand(), a.reportCommand(),
+		a.initCommand(), a.doctorCommand(), a.newCaseCommand(), a.versionCommand(),
 	)
 	return root
 }
