@@ -142,6 +142,17 @@ func TestVerdictsOfRequirements(t *testing.T) {
 	}
 }
 
+func TestAnEntryThatDoesNotHoldIsRed(t *testing.T) {
+	for problem, want := range map[string]result.Verdict{"": result.AsExpected, "matches nothing": result.NotConformant} {
+		run := handlerRun(nil, played("handler/b", "known-failure", check("P3/both", "fail")))
+		run.Known = &result.Excuses{Entries: []result.Excuse{{Case: "handler/b"}, {Case: "handler/c", Problem: problem}}}
+		coverage.Complete(run, small(t), cases())
+		if run.Verdict != want {
+			t.Errorf("problem %q: run %s, want %s", problem, run.Verdict, want)
+		}
+	}
+}
+
 func TestThePageCountsForWhoClaimsIt(t *testing.T) {
 	run := handlerRun([]string{"sdk-page"}, played("handler/a", "pass", check("P3/both", "pass")), played("handler/page", "fail", check("K1/page", "fail")))
 	coverage.Complete(run, small(t), cases())

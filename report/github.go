@@ -34,7 +34,7 @@ func (r Renderer) GitHub(w io.Writer, run *result.Run) error {
 		b.WriteString(verdict.command("error"))
 		most--
 	}
-	var errs []annotation
+	errs := ofEntries(stored)
 	for _, f := range findings(look, result.Fail) {
 		errs = append(errs, r.ofFinding(look, f, "fails"))
 	}
@@ -54,7 +54,28 @@ func (r Renderer) GitHub(w io.Writer, run *result.Run) error {
 }
 
 // annotation is one workflow command.
-type annotation struct{ file, title, message string }
+type annotation struct {
+	file, title, message string
+	// line is 1, the whole file, when it is 0.
+	line int
+}
+
+// ofEntries is the entries of the known-failures file that don't hold, each where it
+// stands.
+func ofEntries(run *result.Run) (all []annotation) {
+	if run.Known == nil {
+		return nil
+	}
+	for _, e := range run.Known.Entries {
+		if e.Problem != "" {
+			all = append(all, annotation{
+				file: clean(run.Known.File), line: e.Line, title: "known failure: " + clean(result.Clip(e.Case, maxName)),
+				message: clean(result.Clip(e.Problem, maxLine)),
+			})
+		}
+	}
+	return all
+}
 
 // commands writes at most as many as may be, the last of which then counts the rest.
 func commands(level string, all []annotation, most int) string {
@@ -73,11 +94,11 @@ func commands(level string, all []annotation, most int) string {
 	return b.String()
 }
 
-// command is the annotation as the line that GitHub reads. Line 1 is the whole file.
+// command is the annotation as the line that GitHub reads.
 func (a annotation) command(level string) string {
 	var properties []string
 	if a.file != "" {
-		properties = append(properties, "file="+commandProperty(a.file), "line=1")
+		properties = append(properties, "file="+commandProperty(a.file), fmt.Sprintf("line=%d", max(a.line, 1)))
 	}
 	properties = append(properties, "title="+commandProperty(a.title))
 	return fmt.Sprintf("::%s %s::%s\n", level, strings.Join(properties, ","), commandData(a.message))

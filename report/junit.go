@@ -166,6 +166,9 @@ func verdictSuite(run *result.Run, began string) *junitSuite {
 	property("command", strings.Join(run.Command, " "))
 	said := &junitSaid{Message: conclusion(run), Type: clean(string(run.Verdict))}
 	said.Text = xmlText(strings.Join(append(nonEmpty(tested(run)), fmt.Sprintf("exit status %d", ExitStatus(run))), "; "))
+	for _, line := range broken(run) {
+		said.Text += "\n" + xmlText(line)
+	}
 	c := junitCase{ClassName: "run", Name: "verdict", Time: seconds(0)}
 	switch ExitStatus(run) {
 	case ExitConformant:

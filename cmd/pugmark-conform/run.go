@@ -71,7 +71,6 @@ CASE is a glob on case IDs: * matches within a segment, ** across segments.`,
 	flags.StringVar(&f.evidence, "evidence", "", "`FOLDER` for evidence, emptied of an earlier run's (default evidence/SUBJECT, or evidence/SUBJECT.selection)")
 	flags.IntVar(&f.parallel, "parallel", 0, "`N` cases at the same time; 0 is twice the number of processors (default 0)")
 	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs, and the texts that vary, are made from (default a fresh one, which is printed)")
-	flags.Lookup("seed").DefValue = "" // else it would say 0 too
 	flags.StringVar(&f.known, "known-failures", "", "`FILE` of failures that are known; an empty one is none (default the subject's)")
 	flags.StringVar(&f.writeKnown, "write-known-failures", "", "make this known-failures `FILE`; one that is there loses what does not fail any more, and gains nothing")
 	flags.StringVar(&f.choice.FailedFrom, "failed-from", "", "only what did not pass in this `REPORT`, a file or an evidence folder")
