@@ -178,7 +178,9 @@ func (p *page) attention() {
 			p.line("  %s", l)
 		}
 		if o.verdict == result.Hang {
-			p.line("  (on a slow or busy machine, --time-scale 3 gives every case three times its time)")
+			for _, l := range wrap(strings.Fields("on a slow machine, --time-scale 3 gives every case three times its time"), p.width-2) {
+				p.line("  %s", l)
+			}
 		}
 		p.line("")
 		p.list(o.cases)

@@ -253,21 +253,22 @@ func (d *checkup) operations(under opened, run, transport string) (bool, error) 
 		if s.Error == nil {
 			continue
 		}
-		do := "run it by hand: the operation is `" + s.Verb + "`, and CONFORMANCE.md, \"Plug in a runtime\", says what it is given and prints"
-		if s.Error.Kind == "unsupported" {
-			do = "give the runtime the operation, or take the feature that needs it out of `features`"
+		what := s.Verb + " with a handler over " + transport
+		switch s.Error.Kind {
+		case "hang":
+			d.problem(what, "the runtime had not answered after "+d.scaled(casefile.DefaultStoryLimit).String(),
+				"let each operation end by itself; a driver answers each line with a line, at once; on a slow machine, --time-scale")
+		case "unsupported":
+			d.problem(what, s.Error.Message, "give the runtime the operation, or take the feature that needs it out of `features`")
+		default:
+			d.problem(what, s.Error.Kind+": "+s.Error.Message,
+				"run it by hand: the operation is `"+s.Verb+"`, and CONFORMANCE.md, \"Plug in a runtime\", says what it is given and prints")
 		}
-		d.problem(s.Verb+" with a handler over "+transport, s.Error.Kind+": "+s.Error.Message, do)
 		return false, nil
 	}
 	switch {
 	case e.TimedOut != "":
-		last := "start"
-		if n := len(e.Steps); n > 0 {
-			last = "what follows " + e.Steps[n-1].Verb
-		}
-		d.problem(transport, "the runtime had not answered to "+last+" after "+e.TimedOut,
-			"let each operation end by itself; a driver answers each line with a line, at once; on a slow machine, --time-scale")
+		d.problem(transport, "the operations were not done after "+e.TimedOut, "on a slow machine, --time-scale; else see which operation takes long")
 		return false, nil
 	case e.Fault != "":
 		return false, fmt.Errorf("the operations over %s: %s", transport, e.Fault)
