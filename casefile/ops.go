@@ -129,6 +129,10 @@ func fetchOp(at place, f fakehandler.Fetch) {
 	if targets != 1 || at.has("entries") && !f.Entries {
 		at.fault("a fetch is of one of entries, name, object, memory and memory-path")
 	}
+	refuseFalse(at, "kept")
+	if f.Kept && f.Parallel > 1 {
+		at.key("kept").fault("requests at the same time have a connection each")
+	}
 	if at.has("parallel") && f.Parallel < 1 {
 		at.key("parallel").fault("at least one request is made")
 	}

@@ -172,6 +172,9 @@ type Fed struct {
 // compared.
 type RequestMatch struct {
 	Method string `yaml:"method,omitempty"`
+	// Path is the path that the request went to. Over HTTP the handler's URL has
+	// /handlers/conform.
+	Path string `yaml:"path,omitempty"`
 	// Query is the parameters; {name} is the ID of a session, and an empty value is
 	// a parameter that is there and empty, or absent.
 	Query map[string]string `yaml:"query,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/transcript"
@@ -39,6 +40,9 @@ func (p *player) fetch(ctx context.Context, f *Fetch) {
 		method = http.MethodGet
 	}
 	client := newTransport()
+	if f.Kept {
+		client = p.keptTransport()
+	}
 	var group sync.WaitGroup
 	slots := make(chan struct{}, width)
 	for _, t := range requests {
@@ -57,6 +61,20 @@ func (p *player) fetch(ctx context.Context, f *Fetch) {
 func newTransport() *http.Transport {
 	return &http.Transport{DisableCompression: true, DisableKeepAlives: true}
 }
+
+// keptTransport is the one transport of all kept fetches. What the library repeats on
+// a kept connection is a GET that a server closed it on, which is any client's right.
+func (p *player) keptTransport() *http.Transport {
+	if p.kept == nil {
+		p.kept = newTransport()
+		p.kept.DisableKeepAlives = false
+	}
+	return p.kept
+}
+
+// answerTime is how long a fetch waits for its whole answer. It is longer than most
+// cases last, and there to tell a server that does not answer from a handler that hangs.
+const answerTime = 10 * time.Second
 
 // targets is what the fetch asks for, by what was read so far.
 func (p *player) targets(f *Fetch) (targets []target) {
@@ -150,6 +168,8 @@ func escapeKey(key string) string {
 // request makes one request. Whatever goes wrong with it is recorded: a URL that is
 // none may be the runtime's.
 func (p *player) request(ctx context.Context, client *http.Transport, method string, t target) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, t.url, nil)
 	if err != nil {
 		p.rec.note("fetch: %v", err)

@@ -1,6 +1,7 @@
 package fakehandler
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -190,4 +191,21 @@ func TestFetchesCarryTheTraceOnward(t *testing.T) {
 	require.Len(t, heads, 1)
 	require.Equal(t, parent, heads[0].Get("traceparent"))
 	require.Equal(t, "a=b", heads[0].Get("tracestate"))
+}
+
+func TestKeptFetchesShareAConnection(t *testing.T) {
+	var opened atomic.Int32
+	s := &servers{Server: httptest.NewUnstartedServer(http.HandlerFunc(objects))}
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	f := lay(t, turn1(
+		Op{Fetch: &Fetch{Name: "a", Kept: true}}, Op{Fetch: &Fetch{Memory: "team/ops/a b", Kept: true}},
+		Op{Fetch: &Fetch{Name: "a"}}, Op{Emit: &Emit{Name: "n"}}))
+	require.Equal(t, finished{Stdout: "{\"name\":\"n\"}\n"}, f.run(t, s.input()))
+	require.EqualValues(t, 2, opened.Load(), "one that is kept, and one of the plain fetch")
 }

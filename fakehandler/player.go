@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -47,6 +48,8 @@ type player struct {
 	left int
 	// wrote: the next write is not the first.
 	wrote bool
+	// kept is the connections that fetches leave open, or nil.
+	kept *http.Transport
 	// broken: the peer no longer takes Outputs.
 	broken bool
 	// prefix is the part of the argument list by which the program gets to Main.
@@ -86,6 +89,11 @@ func loadTurn(path string, number int) ([]Op, error) {
 // play does the turn's operations in order. An error is a fault of the script.
 func (p *player) play(ctx context.Context, turn []Op) (outcome, error) {
 	p.left = countOutputs(turn)
+	defer func() {
+		if p.kept != nil {
+			p.kept.CloseIdleConnections()
+		}
+	}()
 	if len(turn) == 0 || turn[0].Read == "" {
 		p.in.all()
 	}

@@ -94,6 +94,9 @@ type Fetch struct {
 	Method string `yaml:"method,omitempty" json:"method,omitempty"`
 	// Parallel makes this many requests at the same time; zero is one.
 	Parallel int `yaml:"parallel,omitempty" json:"parallel,omitempty"`
+	// Kept makes the requests, and those of other kept fetches, over one connection
+	// for each server where the server lets it, and leaves it open until the end.
+	Kept bool `yaml:"kept,omitempty" json:"kept,omitempty"`
 }
 
 // Grandchild is a process that outlives the handler.

@@ -107,10 +107,13 @@ func newReply(o object, a script.Answer) (reply, error) {
 		if name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(value, "\r\n\x00") {
 			return reply{}, fmt.Errorf("headers: %q: %q is no header field", name, value)
 		}
-		name = textproto.CanonicalMIMEHeaderKey(name)
 		r.header.Del(name)
+		switch field := textproto.CanonicalMIMEHeaderKey(name); field {
+		case "Content-Length", "Transfer-Encoding", "Connection", "Date":
+			name = field // which the server looks at itself
+		}
 		if value != "" {
-			r.header.Set(name, value)
+			r.header[name] = []string{value} // in the case's letter case: to HTTP all are the same
 		}
 	}
 	r.send = len(r.body)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -345,4 +346,19 @@ func testNoHTTP(t *testing.T, text string) {
 	notes := events(w.log.Transcript(By, ""), transcript.Note, transcript.Objects)
 	require.Len(t, notes, 1)
 	require.Contains(t, notes[0].Text, "no HTTP")
+}
+
+func TestHeadersGoOutInTheLetterCaseOfTheScript(t *testing.T) {
+	w := serve(t, hello(script.Answer{Headers: map[string]string{"content-encoding": "br", "content-length": "5"}}))
+	u, err := url.Parse(w.url())
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", u.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.0\r\n\r\n", u.Path)
+	require.NoError(t, err)
+	raw, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), "\r\ncontent-encoding: br\r\n")
+	require.Equal(t, 1, strings.Count(strings.ToLower(string(raw)), "content-length"), "of its own fields the server writes one each")
 }

@@ -12,6 +12,7 @@ import (
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/script"
+	"pugmark.dev/conform/transcript"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -141,18 +142,40 @@ func (m *moment) compareControl(c *comparison, want *casefile.ControlMatch, got 
 const clockSlack = 50 * time.Millisecond
 
 // compareStartAt holds a start-at against the time of the commit and a duration. The
-// commit lies between the beginning and the end of the session's last run.
+// commit lies between the beginning and the end of the session's last run, and after
+// all that its handler did when there was one invocation only. With several it is not
+// known which of them the control message is of.
 func (m *moment) compareStartAt(c *comparison, after time.Duration, got, session string) {
 	r := m.lastRun(session)
 	if r == nil || r.step.Started.IsZero() {
 		c.add("control start-at", "after a run", "no run in the evidence", false)
 		return
 	}
-	first := r.step.Started.Add(after - clockSlack)
+	begun := r.step.Started
+	if len(r.feeds) == 1 {
+		if t := r.feeds[0].t; len(t.Events) > 0 {
+			done := t.Started.Add(time.Duration(lastOutput(t)) * time.Microsecond)
+			if done.After(begun) {
+				begun = done
+			}
+		}
+	}
+	first := begun.Add(after - clockSlack)
 	last := r.step.Started.Add(time.Duration(r.step.TookMS+1)*time.Millisecond + after + clockSlack)
 	want := fmt.Sprintf("%s after the commit, from %s to %s", after, first.Format(time.RFC3339Nano), last.Format(time.RFC3339Nano))
 	at, err := time.Parse(time.RFC3339Nano, got)
 	c.add("control start-at", want, orAbsent(got), err == nil && !at.Before(first) && !at.After(last))
+}
+
+// lastOutput is when the handler wrote the last of its Outputs, in microseconds since
+// its transcript began; zero when there is none.
+func lastOutput(t *transcript.Transcript) (at int64) {
+	for _, e := range t.Events {
+		if e.Kind == transcript.Sent && (e.Stream == transcript.Stdout || e.Stream == transcript.Answer) {
+			at = max(at, e.At)
+		}
+	}
+	return at
 }
 
 // compareDigest compares the body of an entry whose bytes are not shown, by size and

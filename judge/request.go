@@ -32,7 +32,10 @@ func checkRequest(want casefile.RequestMatch, m *moment, v *feed) outcome {
 	if want.Method != "" {
 		c.add("method", want.Method, e.HTTP.Method, want.Method == e.HTTP.Method)
 	}
-	_, query, _ := strings.Cut(e.HTTP.Target, "?")
+	path, query, _ := strings.Cut(e.HTTP.Target, "?")
+	if want.Path != "" {
+		c.add("path", want.Path, path, want.Path == path)
+	}
 	values, err := url.ParseQuery(query)
 	for _, name := range sortedKeys(want.Query) {
 		wanted, got := m.expand(want.Query[name]), values[name]

@@ -31,6 +31,19 @@ func ran(started string, took int64) func(*result.Evidence) {
 	}
 }
 
+// wrote has the handler write its last Output so long after its transcript began.
+func wrote(started string, after time.Duration) func(*result.Evidence) {
+	return func(e *result.Evidence) {
+		at, err := time.Parse(time.RFC3339Nano, started)
+		if err != nil {
+			panic(err) // a constant of the test
+		}
+		t := &e.Invocations[0].Transcript
+		t.Started = at
+		t.Events = append(t.Events, transcript.Event{At: after.Microseconds(), Kind: transcript.Sent, Stream: transcript.Stdout, Data: transcript.Bytes("{}")})
+	}
+}
+
 // posted makes the invocation one over HTTP, with this request and body.
 func posted(target, at, body string, header map[string][]string) func(*result.Evidence) {
 	return func(e *result.Evidence) {
@@ -107,6 +120,8 @@ func TestDumpsClocksAndRequests(t *testing.T) {
 		{"any order, one missing", "{any-order: true, log: [{name: a}, {name: a}]}", fedWith(goodFed, logged(`{"name":"a"},{"name":"b"}`)), result.Fail, "none that is left"},
 
 		{"start-at", "{whole-log: true, log: [{control: {after: 2m}}]}", fedWith(goodFed, ran("2026-01-02T03:04:05Z", 100), logged(stopped("2026-01-02T03:06:05.05Z"))), result.Pass, ""},
+		{"start-at before the last Output", "{whole-log: true, log: [{control: {after: 2m}}]}", fedWith(goodFed, ran("2026-01-02T03:04:05Z", 5000), wrote("2026-01-02T03:04:05Z", 3*time.Second), logged(stopped("2026-01-02T03:06:05.05Z"))), result.Fail, "from 2026-01-02T03:06:07.95Z"},
+		{"start-at after the last Output", "{whole-log: true, log: [{control: {after: 2m}}]}", fedWith(goodFed, ran("2026-01-02T03:04:05Z", 5000), wrote("2026-01-02T03:04:05Z", 3*time.Second), logged(stopped("2026-01-02T03:06:08Z"))), result.Pass, ""},
 		{"start-at in another zone", "{whole-log: true, log: [{control: {after: 2m}}]}", fedWith(goodFed, ran("2026-01-02T03:04:05Z", 100), logged(stopped("2026-01-02T08:36:05.05+05:30"))), result.Pass, ""},
 		{"start-at too early", "{whole-log: true, log: [{control: {after: 2m}}]}", fedWith(goodFed, ran("2026-01-02T03:04:05Z", 100), logged(stopped("2026-01-02T03:06:04.9Z"))), result.Fail, "control start-at"},
 		{"start-at too late", "{whole-log: true, log: [{control: {after: 2m}}]}", fedWith(goodFed, ran("2026-01-02T03:04:05Z", 100), logged(stopped("2026-01-02T03:06:06Z"))), result.Fail, "control start-at"},

@@ -36,6 +36,10 @@ func (w *World) request(here *lay) (request subject.RunRequest, served services,
 	return request, served, nil
 }
 
+// servicePath is where the scripted handler is exposed over HTTP. It is not the root,
+// so that a runtime that drops the path of a URL is seen (casefile.RequestMatch).
+const servicePath = "/handlers/conform"
+
 // handler is one scripted fake as a runtime is told of it.
 func (w *World) handler(here *lay, name string, served *services) (subject.HandlerSpec, error) {
 	command := append(append([]string(nil), w.fake.Command...), here.file(name), here.records)
@@ -57,7 +61,7 @@ func (w *World) handler(here *lay, name string, served *services) (subject.Handl
 			service.Close()
 			<-ended
 		})
-		return subject.HandlerSpec{URL: "http://" + listener.Addr().String() + "/"}, nil
+		return subject.HandlerSpec{URL: "http://" + listener.Addr().String() + servicePath}, nil
 	}
 	return subject.HandlerSpec{Command: command}, nil
 }
