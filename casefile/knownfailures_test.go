@@ -59,9 +59,10 @@ func TestAKnownFailuresFileMayHaveNoEntryLeft(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestProblemsOfKnownFailuresHaveTheirPlace(t *testing.T) {
+// wrongKnownFailures is files that are refused, each with what it is refused for.
+func wrongKnownFailures() map[string]struct{ text, want string } {
 	const good = "known-failures:\n  - case: handler/a/b\n    verdict: fail\n    requirements: [P3/utf8]\n    reason: It is known.\n"
-	for name, c := range map[string]struct{ text, want string }{
+	return map[string]struct{ text, want string }{
 		"empty":                   {"", "known.yaml:1:1: the file is empty"},
 		"another key":             {"known-failure: []\n", "known.yaml:1:1: unknown key `known-failure`, did you mean `known-failures`?"},
 		"misspelt key":            {strings.Replace(good, "reason:", "reasn:", 1), "known.yaml:5:5: unknown key `reasn`, did you mean `reason`?"},
@@ -84,7 +85,13 @@ func TestProblemsOfKnownFailuresHaveTheirPlace(t *testing.T) {
 		"the same entry twice":    {good + strings.TrimPrefix(good, "known-failures:\n"), "known.yaml:6:5: this entry is there twice, first on line 2: remove one"},
 		"a second document":       {good + "---\nknown-failures: []\n", "known.yaml:6:1: a second YAML document"},
 		"a list":                  {"- case: x\n", "known.yaml:1:1: want a mapping"},
-	} {
+		"twice the same check":    {strings.Replace(good, "requirements: [P3/utf8]", "checks: [exit, exit]", 1), "known.yaml:4:20: \"exit\" is there twice, or empty"},
+		"an unknown requirement":  {strings.Replace(good, "P3/utf8", "Q9/nothing-like-it", 1), "known.yaml:4:20: unknown requirement Q9/nothing-like-it; `pugmark-conform list` shows what there is"},
+	}
+}
+
+func TestProblemsOfKnownFailuresHaveTheirPlace(t *testing.T) {
+	for name, c := range wrongKnownFailures() {
 		t.Run(name, func(t *testing.T) {
 			entries, problems := ParseKnownFailures("known.yaml", []byte(c.text), registry(t))
 			if entries != nil {

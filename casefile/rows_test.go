@@ -16,7 +16,8 @@ import (
 )
 
 // TestEveryErrorHasARow reads the loader's own source for the messages of its
-// errors, and wants a row of testdata/invalid for each: a message that no file is
+// errors, and wants a row of testdata/invalid, or of the known-failures files that are
+// refused, for each: a message that no file is
 // known to bring about may never be said, or be said at the wrong place.
 func TestEveryErrorHasARow(t *testing.T) {
 	said := corpus(t)
@@ -48,7 +49,7 @@ func TestEveryErrorHasARow(t *testing.T) {
 				require.NoError(t, err)
 				sites++
 				if !said.MatchString(format) {
-					t.Errorf("%s: no row of testdata/invalid for %q", set.Position(call.Pos()), format)
+					t.Errorf("%s: no row for %q", set.Position(call.Pos()), format)
 				}
 				break
 			}
@@ -87,5 +88,13 @@ func corpus(t *testing.T) (said messages) {
 		}
 		return nil
 	}))
+	for _, c := range wrongKnownFailures() {
+		_, problems := ParseKnownFailures("known.yaml", []byte(c.text), registry(t))
+		for _, p := range problems {
+			if strings.HasPrefix(p.String(), c.want) {
+				said = append(said, p.Message)
+			}
+		}
+	}
 	return said
 }
