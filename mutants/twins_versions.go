@@ -53,6 +53,10 @@ func versionReadings() []Twin {
 			Runtime: messaging(func(c *reference.Control) { c.StartAt = c.StartAt.Truncate(time.Millisecond) }),
 		},
 		{
+			ID: "runtime/records-that-it-runs", Sentence: "The commit of an invocation that did not pause ends with a control message whose status is running (R57).",
+			Runtime: func() *stage.Reference { return entering(recordRunning) },
+		},
+		{
 			ID: "runtime/types-the-first-snapshot-of-a-child", Sentence: "The first snapshot of a child is provisional (R45).",
 			Runtime: func() *stage.Reference {
 				return entering(func(ctx context.Context, c *commit) error {
@@ -177,4 +181,18 @@ func deliversFirst() *stage.Reference {
 		}}, nil
 	}
 	return r
+}
+
+// recordRunning adds a control message to what an invocation committed without one.
+func recordRunning(ctx context.Context, c *commit) error {
+	isStop := func(e storage.Entry) bool { return protocol.IsControl(e.ContentType) }
+	if c.Type != storage.Normal || len(c.Entries) == 0 || slices.ContainsFunc(c.Entries, isStop) {
+		return nil
+	}
+	e := storage.Entry{Sequence: c.Entries[len(c.Entries)-1].Sequence + 1}
+	if err := c.setControl(ctx, &e, reference.Control{Status: "running"}); err != nil {
+		return err
+	}
+	c.Entries = append(c.Entries, e)
+	return nil
 }
