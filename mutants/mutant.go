@@ -91,6 +91,7 @@ func All() []Mutant {
 		runtimeStoredBodies(), runtimeManifests(), runtimeCommits(), runtimeEntries(),
 		runtimeVersions(), runtimePosts(), runtimeTags(), runtimeOutputs(), runtimeServers(), runtimeMemory(),
 		runtimePauses(), runtimeSleeps(), runtimeCrashes(),
+		handlersOfLater(), runtimesOfLater(),
 	)
 }
 
