@@ -44,7 +44,49 @@ func handlersOfLater() []Mutant {
 			},
 			Transports: posted(),
 		},
+		{
+			ID: "handler/answers-with-what-a-failure-left", Requirement: "P2.2/status-200",
+			Sentence:   "What a failed invocation had written stands before the Outputs of the next one.",
+			Handler:    func() fakehandler.Agreement { return fakehandler.Agreement{Output: new(leftovers).output} },
+			Transports: posted(),
+		},
 	}
+}
+
+// leftovers is what an invocation wrote that was not ended well.
+type leftovers struct {
+	mu   sync.Mutex
+	left []byte
+}
+
+func (l *leftovers) output(w io.Writer) io.Writer { return &leaving{Writer: w, of: l} }
+
+// leaving is the stream of Outputs of one invocation.
+type leaving struct {
+	io.Writer
+	of    *leftovers
+	begun bool
+}
+
+func (w *leaving) Write(p []byte) (int, error) {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	if !w.begun {
+		w.begun = true
+		if _, err := w.Writer.Write(w.of.left); err != nil {
+			return 0, err
+		}
+	}
+	w.of.left = append(w.of.left, p...)
+	return w.Writer.Write(p)
+}
+
+// Close is called when the invocation did not fail.
+func (w *leaving) Close() error {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	w.of.left = nil
+	return nil
 }
 
 // lastServers remembers which server had an object.
