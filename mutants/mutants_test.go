@@ -65,7 +65,7 @@ func TestEveryMutantIsCaughtAndEveryCaseIsFailed(t *testing.T) {
 func TestNoTwinIsAccused(t *testing.T) {
 	o := options(t)
 	o.Twins = Twins()
-	o.Share = 8 // `pugmark-conform mutants` plays every case to every twin
+	o.Share = 20 // `pugmark-conform mutants` plays every case to every twin
 	for _, twin := range kill(t, o).Twins {
 		for _, c := range twin.Complaints {
 			t.Errorf("%s: %s, %s: %s %s: %s", twin.ID, c.Case, c.Transport, c.Check, c.Verdict, c.What)
