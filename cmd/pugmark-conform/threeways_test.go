@@ -29,7 +29,7 @@ var allWays = flag.Bool("all-ways", false, "run the runtimes that are plugged in
 // wayShare is of how many pairs of a case and a transport one is compared. It has no
 // factor in common with the number of transports, so that the pairs that are taken
 // go through all of them, and through all areas.
-const wayShare = 16
+const wayShare = 40
 
 // differences is the cases whose verdict has to differ between the ways, with the
 // reason. None has to: all three claim the same, and none sees the store but through
