@@ -97,7 +97,8 @@ function show(place) {
 	const first = before?.matches('summary') ? before : el;
 	first.scrollIntoView({block: 'start'});
 	if (!first.matches('summary, a, [tabindex]')) first.tabIndex = -1;
-	first.focus({preventScroll: true});
+	// Who has gone on into the place already, before the browser told of it, stays there.
+	if (!el.contains(document.activeElement)) first.focus({preventScroll: true});
 }
 
 function apply(jump) {
