@@ -115,8 +115,8 @@ func copiesBodies() *stage.Reference {
 type overwriting struct{ *rewritable }
 
 func (o overwriting) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return o.rewritable.Put(ctx, key, body)
 	}
 	again, s, err := reread[storage.Snapshot](body)

@@ -80,8 +80,8 @@ func (f forward) Put(ctx context.Context, key string, body io.ReadSeeker) error 
 type compacting struct{ *rewritable }
 
 func (c compacting) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return c.rewritable.Put(ctx, key, body)
 	}
 	again, s, err := reread[storage.Snapshot](body)
@@ -125,8 +125,8 @@ type batching struct{ storage.Bucket }
 const batch = 5
 
 func (b batching) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return b.Bucket.Put(ctx, key, body)
 	}
 	again, s, err := reread[storage.Snapshot](body)
@@ -215,8 +215,8 @@ type conflicted struct {
 }
 
 func (c conflicted) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return c.rewritable.Put(ctx, key, body)
 	}
 	again, s, err := reread[storage.Snapshot](body)

@@ -125,7 +125,7 @@ func (f *forgetful) Get(ctx context.Context, key string) (*storage.Object, error
 	f.mu.Lock()
 	own := f.own[key]
 	f.mu.Unlock()
-	if _, file, ok := sessionOf(key); err != nil || own || !ok || versionOf(file) == 0 {
+	if _, ok := snapshotOf(key); err != nil || own || !ok {
 		return object, err
 	}
 	defer object.Close()

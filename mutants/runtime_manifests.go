@@ -83,8 +83,8 @@ func (m mixing) Put(ctx context.Context, key string, body io.ReadSeeker) error {
 type learning struct{ *rewritable }
 
 func (l learning) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return l.rewritable.Put(ctx, key, body)
 	}
 	again, s, err := reread[storage.Snapshot](body)

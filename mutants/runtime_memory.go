@@ -16,7 +16,6 @@ import (
 	"pugmark.dev/conform/reference"
 	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/storage"
-	"pugmark.dev/conform/storage/membucket"
 )
 
 // runtimeMemory write and read memory otherwise than section 8 says.
@@ -358,9 +357,7 @@ func runtimeMemoryRaces() []Mutant {
 	return []Mutant{{
 		ID: "runtime/loses-memory-writes-that-conflict", Requirement: "P8.4/serialised",
 		Sentence: "A write to a namespace that meets another one is lost.",
-		Runtime: func() *stage.Reference {
-			return &stage.Reference{Bucket: func(string) (storage.Bucket, error) { return hasty{&membucket.Bucket{}}, nil }}
-		},
+		Runtime:  keeping(func(b storage.Bucket) storage.Bucket { return hasty{b} }),
 	}}
 }
 

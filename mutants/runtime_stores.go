@@ -9,9 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/storage"
-	"pugmark.dev/conform/storage/membucket"
 )
 
 // runtimeStores put other things into the store than they should.
@@ -19,9 +17,7 @@ func runtimeStores() []Mutant {
 	storing := func(id, requirement, sentence string, wrap func(storage.Bucket) storage.Bucket) Mutant {
 		return Mutant{
 			ID: "runtime/" + id, Requirement: requirement, Sentence: sentence,
-			Runtime: func() *stage.Reference {
-				return &stage.Reference{Bucket: func(string) (storage.Bucket, error) { return wrap(&membucket.Bucket{}), nil }}
-			},
+			Runtime: keeping(wrap),
 		}
 	}
 	return []Mutant{
@@ -49,6 +45,12 @@ func versionOf(file string) int64 {
 		return 0
 	}
 	return version
+}
+
+// snapshotOf is the session whose snapshot a key names.
+func snapshotOf(key string) (session string, ok bool) {
+	session, file, ok := sessionOf(key)
+	return session, ok && versionOf(file) > 0
 }
 
 // eager makes the children of the forks that a snapshot records when it is stored.

@@ -295,8 +295,8 @@ type skips struct {
 }
 
 func (k skips) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return k.Bucket.Put(ctx, key, body)
 	}
 	again, s, err := reread[storage.Snapshot](body)

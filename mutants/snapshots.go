@@ -3,7 +3,6 @@ package mutants
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json"
@@ -12,7 +11,6 @@ import (
 	"pugmark.dev/conform/reference"
 	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/storage"
-	"pugmark.dev/conform/storage/membucket"
 )
 
 // commit is a snapshot of a session on its way into the store.
@@ -23,15 +21,13 @@ type commit struct {
 }
 
 // isInvocations reports whether an invocation made the commit.
-func (c commit) isInvocations() bool { return c.Type == storage.Normal && c.Invoked == c.Version }
+func (c commit) isInvocations() bool { return c.Type == storage.Normal && isOfInvocation(c.Snapshot) }
 
 // committing makes a runtime that commits other snapshots than it should: all those
 // that change returns, the first as the version that was meant and the others as
 // those that follow. They are numbered here.
 func committing(change func(ctx context.Context, c commit) ([]storage.Snapshot, error)) *stage.Reference {
-	return &stage.Reference{Bucket: func(string) (storage.Bucket, error) {
-		return rewriting{&membucket.Bucket{}, change}, nil
-	}}
+	return keeping(func(b storage.Bucket) storage.Bucket { return rewriting{b, change} })()
 }
 
 type rewriting struct {
@@ -40,18 +36,15 @@ type rewriting struct {
 }
 
 func (r rewriting) Put(ctx context.Context, key string, body io.ReadSeeker) error {
-	session, file, ok := sessionOf(key)
-	if !ok || versionOf(file) == 0 {
+	session, ok := snapshotOf(key)
+	if !ok {
 		return r.Bucket.Put(ctx, key, body)
 	}
-	text, err := io.ReadAll(body)
+	s, err := read[storage.Snapshot](body)
 	if err != nil {
 		return err
 	}
-	c := commit{store: &storage.Store{Bucket: r.Bucket}, session: session}
-	if err := json.Unmarshal(text, &c.Snapshot); err != nil {
-		return err
-	}
+	c := commit{store: &storage.Store{Bucket: r.Bucket}, session: session, Snapshot: s}
 	version, base := c.Version, c.Base
 	snapshots, err := r.change(ctx, c)
 	if err != nil {
@@ -85,11 +78,11 @@ func renumbered(s storage.Snapshot, version, base int64) storage.Snapshot {
 }
 
 func put(ctx context.Context, bucket storage.Bucket, session string, s storage.Snapshot) error {
-	text, err := json.Marshal(s)
+	file, err := written(s)
 	if err != nil {
 		return err
 	}
-	return bucket.Put(ctx, fmt.Sprintf("sessions/%s/snapshots/%020d.json", session, s.Version), bytes.NewReader(text))
+	return bucket.Put(ctx, snapshotKey(session, s.Version), file)
 }
 
 // entering is committing, snapshot by snapshot.

@@ -9,7 +9,6 @@ import (
 
 	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/storage"
-	"pugmark.dev/conform/storage/membucket"
 )
 
 // childReadings make children, and show them their parents, otherwise than the
@@ -80,7 +79,7 @@ func pausedParents(parent storage.Snapshot, _ storage.Version) bool {
 // childless opens buckets that take children whose making is to wait for stored. It
 // is made again by each later run.
 func childless(waits func(parent storage.Snapshot, fork storage.Version) bool) func(string) (storage.Bucket, error) {
-	return func(string) (storage.Bucket, error) { return waiting{&membucket.Bucket{}, waits}, nil }
+	return keeping(func(b storage.Bucket) storage.Bucket { return waiting{b, waits} })().Bucket
 }
 
 type waiting struct {

@@ -12,7 +12,6 @@ import (
 	"pugmark.dev/conform/reference"
 	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/storage"
-	"pugmark.dev/conform/storage/membucket"
 )
 
 // versionReadings commit and deliver otherwise than the reference.
@@ -20,11 +19,7 @@ func versionReadings() []Twin {
 	return []Twin{
 		{
 			ID: "runtime/commits-behind-what-came-meanwhile", Sentence: "Outputs that meet a conflict are committed as the version after, without another invocation (R11).",
-			Runtime: func() *stage.Reference {
-				return &stage.Reference{Bucket: func(string) (storage.Bucket, error) {
-					return rewriting{&membucket.Bucket{}, rebased}, nil
-				}}
-			},
+			Runtime: func() *stage.Reference { return committing(rebased) },
 		},
 		{
 			ID: "runtime/pushes-provisionally", Sentence: "A push makes a provisional snapshot (R13).",
@@ -169,17 +164,15 @@ func deliversFirst() *stage.Reference {
 		writers[own.Session] = len(order) > 0 && !paused
 		return nil
 	})
-	r.Bucket = func(string) (storage.Bucket, error) {
-		return rewriting{&membucket.Bucket{}, func(ctx context.Context, c commit) ([]storage.Snapshot, error) {
-			mu.Lock()
-			wrote := writers[c.session]
-			mu.Unlock()
-			if wrote && c.isInvocations() && c.Controlled == c.Version { // P12/no-implicit-pause
-				c.Entries, c.Controlled = c.Entries[:len(c.Entries)-1], 0
-			}
-			return rebased(ctx, c)
-		}}, nil
-	}
+	r.Bucket = committing(func(ctx context.Context, c commit) ([]storage.Snapshot, error) {
+		mu.Lock()
+		wrote := writers[c.session]
+		mu.Unlock()
+		if wrote && c.isInvocations() && c.Controlled == c.Version { // P12/no-implicit-pause
+			c.Entries, c.Controlled = c.Entries[:len(c.Entries)-1], 0
+		}
+		return rebased(ctx, c)
+	}).Bucket
 	return r
 }
 
