@@ -52,6 +52,10 @@ func (a *app) mutants(c *cobra.Command, f mutantFlags, patterns []string) error 
 		Registry: s.registry, Cases: s.cases, Fake: fake, Programs: a.Programs, Parallel: f.parallel, Full: f.full,
 		Handler: []string{fake.Command[0], mutantVerb},
 	}
+	if len(patterns) == 0 {
+		// Only with all of them can it be said that no mutant fails a case.
+		o.Known = mutants.Known()
+	}
 	for _, p := range patterns {
 		before := len(o.Mutants) + len(o.Twins) + len(o.Idlers)
 		o.Mutants = append(o.Mutants, matching(mutants.All(), p, func(m mutants.Mutant) string { return m.ID })...)
