@@ -139,18 +139,6 @@ func (tab *Tab) Click(t testing.TB, selector string) {
 	require.NoError(t, chromedp.Do(tab.ctx, chromedp.Click(chromedp.CSS(selector))), "click on %s", selector)
 }
 
-// Picture is what the window shows, as PNG; all of the page when it is whole.
-func (tab *Tab) Picture(t testing.TB, whole bool) []byte {
-	t.Helper()
-	action := chromedp.CaptureScreenshot()
-	if whole {
-		action = chromedp.FullScreenshot(100)
-	}
-	picture, err := chromedp.Run(tab.ctx, action)
-	require.NoError(t, err, "take a picture")
-	return picture
-}
-
 // AllowClipboard lets the page read what is copied, as a test has to.
 func (tab *Tab) AllowClipboard(t testing.TB) {
 	t.Helper()
