@@ -44,7 +44,7 @@ judge                : protocol spec script transcript casefile result
 coverage             : spec casefile result
 report               : spec result coverage
 report/schema        :
-report/html          : spec transcript result report
+report/html          : spec transcript result coverage report
 report/html/browsertest :
 stage                : protocol script transcript process storage storage/membucket storage/dirbucket fakehandler fakeruntime reference casefile result subject
 testscript           : casefile result fakehandler stage

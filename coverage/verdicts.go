@@ -90,18 +90,18 @@ func Requirements(run *result.Run, s *spec.Spec, cases []*casefile.Case) []resul
 func contributions(c result.Case, covers []string) map[string][]result.Verdict {
 	said := map[string][]result.Verdict{}
 	for _, k := range c.Checks {
-		said[k.Requirement] = append(said[k.Requirement], of(k.Verdict, c.Verdict))
+		said[k.Requirement] = append(said[k.Requirement], Of(k.Verdict, c.Verdict))
 	}
 	for _, id := range covers {
 		if _, ok := said[id]; !ok {
-			said[id] = []result.Verdict{of(result.NotRun, c.Verdict)}
+			said[id] = []result.Verdict{Of(result.NotRun, c.Verdict)}
 		}
 	}
 	return said
 }
 
-// of is what a check's verdict comes to in a case of that verdict.
-func of(check, whole result.Verdict) result.Verdict {
+// Of is what a check's verdict comes to in a case of that verdict.
+func Of(check, whole result.Verdict) result.Verdict {
 	switch whole {
 	case result.Flaky:
 		return result.Flaky

@@ -24,7 +24,7 @@ type badge struct {
 // as expected says how many known failures it has. A run of a selection or of one
 // shard is [ErrNoBadge].
 func WriteBadge(w io.Writer, run *result.Run) error {
-	if !isWhole(run.Selection) {
+	if !run.Selection.IsWhole() {
 		return ErrNoBadge
 	}
 	b := badge{SchemaVersion: 1, Label: "pugmark conformance", Message: conclusion(run), Color: "lightgrey"}

@@ -112,7 +112,7 @@ func Compare(a, b *result.Run) *Diff {
 func compared(r *result.Run) Compared {
 	return Compared{
 		Subject: result.Visible(r.Subject.Name), Version: result.Visible(r.Subject.Version),
-		Suite: strings.TrimSpace(r.Suite.Version + " " + r.Suite.Cases), Verdict: r.Verdict, Whole: isWhole(r.Selection),
+		Suite: strings.TrimSpace(r.Suite.Version + " " + r.Suite.Cases), Verdict: r.Verdict, Whole: r.Selection.IsWhole(),
 	}
 }
 

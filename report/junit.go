@@ -191,14 +191,14 @@ func nonEmpty(s string) []string {
 
 // selectionOf says what was left out; of a whole run it is empty.
 func selectionOf(s result.Selection) string {
-	if isWhole(s) {
+	if s.IsWhole() {
 		return ""
 	}
 	var words []string
 	if !s.All {
 		words = append(words, s.Patterns...)
 	}
-	if s.Shard != "" && s.Shard != "1/1" {
+	if s.IsShard() {
 		words = append(words, "shard "+s.Shard)
 	}
 	return cmp.Or(strings.Join(words, " "), "not everything")

@@ -61,9 +61,3 @@ func isFailing(v result.Verdict) bool {
 	}
 	return false
 }
-
-// isWhole reports whether everything was run that there is for the subject. What
-// is not speaks "of the selection".
-func isWhole(s result.Selection) bool {
-	return s.All && (s.Shard == "" || s.Shard == "1/1")
-}

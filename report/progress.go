@@ -144,7 +144,7 @@ func (t *Terminal) show() {
 		line += "  " + t.paint(s, text)
 		plain += 2 + columns(text)
 	}
-	add(dim, duration(p.shown.Sub(p.started).Milliseconds()/100*100))
+	add(dim, Duration(p.shown.Sub(p.started).Milliseconds()/100*100))
 	if p.failing > 0 {
 		add(red, fmt.Sprintf("%d failing", p.failing))
 	}

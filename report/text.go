@@ -17,32 +17,38 @@ func clean(s string) string {
 		return s
 	}
 	var b strings.Builder
-	for whole, i := s, 0; i < len(whole); {
-		s = whole[i:]
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case isCommand(whole, i):
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if isCommand(s, i) {
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case !isActive(r):
-			b.WriteString(s[:n])
-		case r < utf8.RuneSelf:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
+		} else {
+			b.WriteString(Visible(s[i:i+n], r))
 		}
 		i += n
 	}
 	return b.String()
+}
+
+// Visible is the character r, whose bytes are s, as Go would write it if it acts on a
+// terminal or a page, or if its byte is no UTF-8.
+func Visible(s string, r rune) string {
+	switch {
+	case r == utf8.RuneError && len(s) == 1:
+		return fmt.Sprintf(`\x%02x`, s[0])
+	case r == '\n':
+		return `\n`
+	case r == '\r':
+		return `\r`
+	case r == '\t':
+		return `\t`
+	case !isActive(r):
+		return s
+	case r < utf8.RuneSelf:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r <= 0xffff:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
 }
 
 // isCommand reports whether a command to a CI server may begin at s[i]: GitHub's
@@ -162,8 +168,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// duration shows milliseconds as people say them.
-func duration(ms int64) string {
+// Duration shows milliseconds as people say them.
+func Duration(ms int64) string {
 	switch {
 	case ms < 1000:
 		return fmt.Sprintf("%d ms", ms)

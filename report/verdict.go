@@ -25,10 +25,10 @@ func (p *page) time() {
 		sum += c.DurationMS
 	}
 	p.summed("cases", t.words())
-	p.summed("time", []string{duration(p.look.run.DurationMS), "of wall time for", duration(sum), "of cases; the slowest:"})
+	p.summed("time", []string{Duration(p.look.run.DurationMS), "of wall time for", Duration(sum), "of cases; the slowest:"})
 	slices.SortStableFunc(cases, func(a, b result.Case) int { return cmp.Compare(b.DurationMS, a.DurationMS) })
 	for _, c := range cases[:min(slowest, len(cases))] {
-		p.line("%s", cutTo(fmt.Sprintf("  %9s  %s on %s", duration(c.DurationMS), clean(c.ID), clean(c.Transport)), p.width))
+		p.line("%s", cutTo(fmt.Sprintf("  %9s  %s on %s", Duration(c.DurationMS), clean(c.ID), clean(c.Transport)), p.width))
 	}
 	p.masked()
 	p.line("")
@@ -67,7 +67,7 @@ func (p *page) verdict() {
 // conclusion is how a run came out, in the words that every format has for it.
 func conclusion(run *result.Run) string {
 	word := outcomeOf(run)
-	if !isWhole(run.Selection) {
+	if !run.Selection.IsWhole() {
 		word += ", of the selection"
 	}
 	return word

@@ -58,6 +58,13 @@ type Selection struct {
 	Shard    string   `json:"shard"`
 }
 
+// IsShard reports whether the run is one part of several.
+func (s Selection) IsShard() bool { return s.Shard != "" && s.Shard != "1/1" }
+
+// IsWhole reports whether everything was run that there is for the subject. What is
+// not speaks "of the selection".
+func (s Selection) IsWhole() bool { return s.All && !s.IsShard() }
+
 // Suite identifies the cases.
 type Suite struct {
 	Version string `json:"version"`

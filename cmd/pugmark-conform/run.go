@@ -186,7 +186,7 @@ func (f runFlags) check() ([]output, error) {
 		return nil, fmt.Errorf("--parallel %d: a number of cases is wanted, or 0", f.parallel)
 	}
 	outputs, err := parseOutputs(f.outputs)
-	if err == nil && !(f.choice.IsAll() && (f.shard == "" || f.shard == "1/1")) && slices.ContainsFunc(outputs, func(o output) bool { return o.format == "badge" }) {
+	if err == nil && !(result.Selection{All: f.choice.IsAll(), Shard: f.shard}).IsWhole() && slices.ContainsFunc(outputs, func(o output) bool { return o.format == "badge" }) {
 		return nil, fmt.Errorf("--output badge: %w", report.ErrNoBadge) // before the run, not after it
 	}
 	return outputs, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 )
 
@@ -220,7 +221,7 @@ func (m *maker) testCase(same []result.Case, p place) testCase {
 func (m *maker) outcome(c *result.Case, p place) outcome {
 	o := outcome{
 		Transport: line(c.Transport, 40), Verdict: line(string(c.Verdict), 40), Word: word(c.Verdict), Tone: tone(c.Verdict),
-		Took: milliseconds(c.DurationMS), Whole: needsLooking(c.Verdict),
+		Took: report.Duration(c.DurationMS), Whole: needsLooking(c.Verdict),
 	}
 	o.Anchor = anchor("case", c.ID+"@"+c.Transport)
 	o.Href = href(o.Anchor)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
 )
@@ -106,8 +107,8 @@ func facts(run *result.Run) []fact {
 	if !run.Selection.All {
 		selection = cmp.Or(strings.Join(run.Selection.Patterns, " "), "some cases")
 	}
-	if s := run.Selection.Shard; s != "" && s != "1/1" {
-		selection += ", shard " + s
+	if run.Selection.IsShard() {
+		selection += ", shard " + run.Selection.Shard
 	}
 	add("selection", selection)
 	add("seed", fmt.Sprint(run.Seed))
@@ -117,7 +118,7 @@ func facts(run *result.Run) []fact {
 	}
 	add("platform", run.Platform)
 	add("started", run.Started)
-	add("took", milliseconds(run.DurationMS))
+	add("took", report.Duration(run.DurationMS))
 	return all
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 )
 
@@ -82,7 +83,7 @@ func (l limits) step(s *result.Step) step {
 		out.Proves = "what follows proves it"
 	}
 	if s.TookMS > 0 {
-		out.Took = milliseconds(s.TookMS)
+		out.Took = report.Duration(s.TookMS)
 	}
 	if s.Error != nil {
 		out.Error = line(s.Error.Kind+": "+s.Error.Message, l.text)

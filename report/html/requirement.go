@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pugmark.dev/conform/coverage"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
 )
@@ -194,31 +195,10 @@ func (m *maker) said() map[string][]saying {
 			if !ok {
 				v = result.NotRun
 			}
-			said[id] = append(said[id], saying{c.ID, line(c.Transport, 40), within(v, c.Verdict)})
+			said[id] = append(said[id], saying{c.ID, line(c.Transport, 40), coverage.Of(v, c.Verdict)})
 		}
 	}
 	return said
-}
-
-// within is what a check comes to in a case of that verdict.
-func within(check, whole result.Verdict) result.Verdict {
-	switch whole {
-	case result.Flaky:
-		return whole
-	case result.KnownFailure:
-		if check == result.Fail || check == result.NotRun {
-			return whole
-		}
-	case result.UnexpectedPass:
-		if check == result.Pass || check == result.Warn {
-			return whole
-		}
-	case result.HarnessError, result.Crash, result.Hang, result.NotTestable, result.NotApplicable:
-		if check == result.NotRun {
-			return whole
-		}
-	}
-	return check
 }
 
 // Tally is how many cases there are, and how many of them passed if not all did.

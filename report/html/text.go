@@ -3,8 +3,9 @@ package html
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"pugmark.dev/conform/report"
 )
 
 // line is s on one line and bounded to about limit bytes, with nothing in it that
@@ -75,26 +76,12 @@ func takeLast(s string, limit int, breaks bool) (shown string, n int) {
 // visible is one character as it is shown.
 func visible(s string, r rune, breaks bool) string {
 	switch {
-	case r == utf8.RuneError && len(s) == 1:
-		return fmt.Sprintf(`\x%02x`, s[0])
 	case r == '\n' && breaks:
 		return s
 	case r == '\t' && breaks:
 		return "    "
-	case r == '\n':
-		return `\n`
-	case r == '\r':
-		return `\r`
-	case r == '\t':
-		return `\t`
-	case unicode.IsPrint(r):
-		return s
-	case r < utf8.RuneSelf:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
 	}
-	return fmt.Sprintf(`\U%08x`, r)
+	return report.Visible(s, r)
 }
 
 // count is a number with its noun.
@@ -112,17 +99,6 @@ func thousands(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// milliseconds shows a duration as people say it.
-func milliseconds(ms int64) string {
-	switch {
-	case ms < 1000:
-		return fmt.Sprintf("%d ms", ms)
-	case ms < 60_000:
-		return fmt.Sprintf("%d.%d s", ms/1000, ms%1000/100)
-	}
-	return fmt.Sprintf("%d min %02d s", ms/60_000, ms/1000%60)
 }
 
 // moment is a time since the beginning of a transcript, given in microseconds.

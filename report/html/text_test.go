@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pugmark.dev/conform/report"
 )
 
 func TestTextDoesNotAct(t *testing.T) {
@@ -44,7 +46,7 @@ func TestTextIsBoundedAndCounted(t *testing.T) {
 
 func TestNumbersReadWell(t *testing.T) {
 	got := []string{count(1, "byte"), count(0, "byte"), count(9999, "byte"), count(12345678, "byte"),
-		milliseconds(999), milliseconds(1250), milliseconds(61_000), moment(87_741), moment(12_345_678)}
+		report.Duration(999), report.Duration(1250), report.Duration(61_000), moment(87_741), moment(12_345_678)}
 	want := []string{"1 byte", "0 bytes", "9999 bytes", "12,345,678 bytes", "999 ms", "1.2 s", "1 min 01 s", "87.7 ms", "12.34 s"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

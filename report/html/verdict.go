@@ -75,7 +75,7 @@ func headingOf(run *result.Run) heading {
 	case run.Verdict == result.AsExpected:
 		h.Word += ", with " + count(known, "known failure")
 	}
-	if !isWhole(run.Selection) {
+	if !run.Selection.IsWhole() {
 		h.Word += ", of the selection"
 	}
 	switch h.Exit {
@@ -93,11 +93,6 @@ func headingOf(run *result.Run) heading {
 	}
 	h.Sentence = sentence(run)
 	return h
-}
-
-// isWhole reports whether everything was run that there is for the subject.
-func isWhole(s result.Selection) bool {
-	return s.All && (s.Shard == "" || s.Shard == "1/1")
 }
 
 // sentence counts the requirements that were put to the test.
