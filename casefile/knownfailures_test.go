@@ -1,9 +1,7 @@
 package casefile
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/invopop/jsonschema"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 )
 
@@ -141,27 +138,11 @@ func TestTheSchemaOfKnownFailuresIsFresh(t *testing.T) {
 	fails := &jsonschema.Schema{Properties: jsonschema.NewProperties()}
 	fails.Properties.Set("verdict", &jsonschema.Schema{Const: "fail"})
 	entry.If, entry.Then = fails, &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Required: []string{"requirements"}}, {Required: []string{"checks"}}}}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	require.NoError(t, e.Encode(root))
-	if *update {
-		require.NoError(t, os.WriteFile("known-failures.schema.json", b.Bytes(), 0o666))
-		return
-	}
-	if diff := cmp.Diff(b.String(), string(KnownFailuresSchema())); diff != "" {
-		t.Errorf("known-failures.schema.json is stale, run go test ./casefile -update (-want +got):\n%s", diff)
-	}
+	published(t, "known-failures.schema.json", schemaText(t, root), KnownFailuresSchema())
 }
 
 func TestTheSchemaOfKnownFailuresFitsTheLoader(t *testing.T) {
-	doc, err := validator.UnmarshalJSON(bytes.NewReader(KnownFailuresSchema()))
-	require.NoError(t, err)
-	c := validator.NewCompiler()
-	require.NoError(t, c.AddResource(knownSchemaID, doc))
-	s, err := c.Compile(knownSchemaID)
-	require.NoError(t, err)
+	s := compiled(t, KnownFailuresSchema(), knownSchemaID)
 	require.NoError(t, s.Validate(jsonValue(t, []byte(everyKnownKey))))
 	for name, text := range map[string]string{
 		"unknown key":       `{known-failures: [{case: a/b, verdict: crash, reason: Known., why: x}]}`,

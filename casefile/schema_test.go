@@ -29,18 +29,24 @@ var update = flag.Bool("update", false, "write schema.json anew")
 const schemaID = "https://pugmark.dev/conform/casefile/schema.json"
 
 func TestSchemaIsFresh(t *testing.T) {
-	want := generateSchema(t)
+	published(t, "schema.json", generateSchema(t), Schema())
+}
+
+// published holds the schema in a file against the one that was made of the types,
+// or writes it anew.
+func published(t *testing.T, file string, want, got []byte) {
+	t.Helper()
 	if *update {
-		require.NoError(t, os.WriteFile("schema.json", want, 0o666))
+		require.NoError(t, os.WriteFile(file, want, 0o666))
 		return
 	}
-	if diff := cmp.Diff(string(want), string(Schema())); diff != "" {
-		t.Errorf("schema.json is stale, run go test ./casefile -update (-want +got):\n%s", diff)
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is stale, run go test ./casefile -update (-want +got):\n%s", file, diff)
 	}
 }
 
 func TestEveryCaseFitsTheSchema(t *testing.T) {
-	s := compiledSchema(t)
+	s := compiled(t, Schema(), schemaID)
 	for name, fsys := range map[string]fs.FS{"spec/cases": spec.Cases(), "testdata/valid": os.DirFS("testdata/valid")} {
 		checked := 0
 		require.NoError(t, fs.WalkDir(fsys, ".", func(file string, _ fs.DirEntry, err error) error {
@@ -61,7 +67,7 @@ func TestEveryCaseFitsTheSchema(t *testing.T) {
 }
 
 func TestSchemaRefusesWhatTheLoaderRefuses(t *testing.T) {
-	s := compiledSchema(t)
+	s := compiled(t, Schema(), schemaID)
 	for name, text := range map[string]string{
 		"misspelt key":      `{why: A b c., covers: [P3/utf8], input: {records: [{}]}, expct: {exit: 0}}`,
 		"no expect":         `{why: A b c., covers: [P3/utf8], input: {records: [{}]}}`,
@@ -90,13 +96,14 @@ func TestSchemaRefusesWhatTheLoaderRefuses(t *testing.T) {
 	}
 }
 
-func compiledSchema(t *testing.T) *validator.Schema {
+// compiled compiles the schema with that ID.
+func compiled(t *testing.T, schema []byte, id string) *validator.Schema {
 	t.Helper()
-	doc, err := validator.UnmarshalJSON(bytes.NewReader(Schema()))
+	doc, err := validator.UnmarshalJSON(bytes.NewReader(schema))
 	require.NoError(t, err)
 	c := validator.NewCompiler()
-	require.NoError(t, c.AddResource(schemaID, doc))
-	s, err := c.Compile(schemaID)
+	require.NoError(t, c.AddResource(id, doc))
+	s, err := c.Compile(id)
 	require.NoError(t, err)
 	return s
 }
@@ -166,6 +173,11 @@ func generateSchema(t *testing.T) []byte {
 	handler.Properties.Set("input", &jsonschema.Schema{
 		AllOf: []*jsonschema.Schema{{Ref: input.Ref}, {Required: []string{"records"}}}, Description: input.Description,
 	})
+	return schemaText(t, root)
+}
+
+func schemaText(t *testing.T, root *jsonschema.Schema) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
@@ -20,14 +19,7 @@ import (
 const fileSchemaID = "https://pugmark.dev/conform/subject/subject.schema.json"
 
 func TestTheSchemaOfSubjectFilesIsThatOfTheTypes(t *testing.T) {
-	want := generatedFileSchema(t)
-	if *update {
-		require.NoError(t, os.WriteFile("subject.schema.json", want, 0o666))
-		return
-	}
-	if diff := cmp.Diff(string(want), string(Schema())); diff != "" {
-		t.Errorf("subject.schema.json is stale, run go test ./subject -update (-want +got):\n%s", diff)
-	}
+	published(t, "subject.schema.json", generatedFileSchema(t), Schema())
 }
 
 // generatedFileSchema makes the schema from the type File, its comments, and the
@@ -91,12 +83,7 @@ func generatedFileSchema(t *testing.T) []byte {
 	is.Properties.Set("kind", &jsonschema.Schema{Const: KindHandler})
 	root.If, root.Then, root.Else = is, handler, runtime
 
-	var b bytes.Buffer
-	e := stdjson.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	require.NoError(t, e.Encode(root))
-	return b.Bytes()
+	return schemaText(t, root)
 }
 
 // scalar is text as YAML may write it: 8080 and true are text where text is wanted.
@@ -121,13 +108,7 @@ func fitsFileSchema(t *testing.T, text []byte) error {
 	require.NoError(t, err)
 	value, err := validator.UnmarshalJSON(bytes.NewReader(data))
 	require.NoError(t, err)
-	doc, err := validator.UnmarshalJSON(bytes.NewReader(Schema()))
-	require.NoError(t, err)
-	c := validator.NewCompiler()
-	require.NoError(t, c.AddResource(fileSchemaID, doc))
-	s, err := c.Compile(fileSchemaID)
-	require.NoError(t, err)
-	return s.Validate(value)
+	return compiled(t, Schema(), fileSchemaID, "").Validate(value)
 }
 
 // subjectFiles is every subject file of the tree that is meant to load.

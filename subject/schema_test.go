@@ -20,14 +20,30 @@ var update = flag.Bool("update", false, "write driver.schema.json anew")
 const driverSchemaID = "https://pugmark.dev/conform/subject/driver.schema.json"
 
 func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
-	want := generatedSchema(t)
+	published(t, "driver.schema.json", generatedSchema(t), DriverSchema())
+}
+
+// published holds the schema in a file against the one that was made of the types,
+// or writes it anew.
+func published(t *testing.T, file string, want, got []byte) {
+	t.Helper()
 	if *update {
-		require.NoError(t, os.WriteFile("driver.schema.json", want, 0o666))
+		require.NoError(t, os.WriteFile(file, want, 0o666))
 		return
 	}
-	if diff := cmp.Diff(string(want), string(DriverSchema())); diff != "" {
-		t.Errorf("driver.schema.json is stale, run go test ./subject -update (-want +got):\n%s", diff)
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is stale, run go test ./subject -update (-want +got):\n%s", file, diff)
 	}
+}
+
+func schemaText(t *testing.T, root *jsonschema.Schema) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := stdjson.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(root))
+	return b.Bytes()
 }
 
 // generatedSchema makes the schema from the types of the agreement.
@@ -85,12 +101,7 @@ func generatedSchema(t *testing.T) []byte {
 	for _, one := range []string{"command", "rpc", "url"} {
 		defs["HandlerSpec"].OneOf = append(defs["HandlerSpec"].OneOf, &jsonschema.Schema{Required: []string{one}})
 	}
-	var b bytes.Buffer
-	e := stdjson.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	require.NoError(t, e.Encode(root))
-	return b.Bytes()
+	return schemaText(t, root)
 }
 
 // reflected is the schema of a type; those of the types within go to root.
@@ -135,11 +146,17 @@ func refs(names ...string) []*jsonschema.Schema {
 // schemaOf compiles a part of the published schema.
 func schemaOf(t *testing.T, part string) *validator.Schema {
 	t.Helper()
-	doc, err := validator.UnmarshalJSON(bytes.NewReader(DriverSchema()))
+	return compiled(t, DriverSchema(), driverSchemaID, "#/$defs/"+part)
+}
+
+// compiled compiles the part of a schema with that ID.
+func compiled(t *testing.T, schema []byte, id, part string) *validator.Schema {
+	t.Helper()
+	doc, err := validator.UnmarshalJSON(bytes.NewReader(schema))
 	require.NoError(t, err)
 	c := validator.NewCompiler()
-	require.NoError(t, c.AddResource(driverSchemaID, doc))
-	s, err := c.Compile(driverSchemaID + "#/$defs/" + part)
+	require.NoError(t, c.AddResource(id, doc))
+	s, err := c.Compile(id + part)
 	require.NoError(t, err)
 	return s
 }
