@@ -63,8 +63,12 @@ func possessed(t testing.TB, texts []string) *storedRun {
 	r.run.Subject = result.Subject{Name: all, Version: all, Kinds: []string{all}, Transports: texts, Features: texts}
 	r.run.Selection, r.run.Suite = result.Selection{Patterns: texts, Shard: all}, result.Suite{Version: all, Cases: all}
 	r.run.Platform, r.run.Command, r.run.Started = all, texts, all
+	r.run.Masked, r.run.Repeat, r.run.Known = texts, 3, &result.Excuses{File: all}
 	for i, text := range texts {
 		id := fmt.Sprintf("handler/hostile/%d", i)
+		r.run.Known.Entries = append(r.run.Known.Entries,
+			result.Excuse{Line: 2 * i, Case: text, Transport: text, Verdict: result.Verdict(text), Requirements: texts, Reason: text, Issue: text, Expires: text, Problem: text},
+			result.Excuse{Line: 2*i + 1, Case: text, Checks: texts, Reason: text, Issue: "https://" + text})
 		r.run.Requirements = append(r.run.Requirements, result.Requirement{ID: "P3/" + text, Level: text, Side: text, Section: text, Text: text, Verdict: result.Fail, Cases: []string{id, text}})
 		checks := []result.Check{
 			{ID: text, Requirement: "P3/" + text, Readings: []string{text}, Verdict: result.Fail, Where: text, Want: text, Got: text + "!", Diff: text + "\n- " + text + "\n+ " + text + "!"},

@@ -20,6 +20,7 @@ type page struct {
 	Command     string
 	Bar         []bar
 	Facets      []facet
+	Known       *knownFailures
 	Groups      []group
 	Sections    []section
 	Areas       []area
@@ -87,6 +88,7 @@ func (m *maker) page(l limits) *page {
 	p.Bar = bars(run.Requirements)
 	p.Transports = transports(run.Cases)
 	p.Facets = m.facets(p.Transports)
+	p.Known = m.known()
 	p.Groups, p.Areas = m.cases()
 	p.Sections = m.sections(p.Transports)
 	p.CasesShort = m.short
@@ -112,6 +114,9 @@ func facts(run *result.Run) []fact {
 	}
 	add("selection", selection)
 	add("seed", fmt.Sprint(run.Seed))
+	if run.Repeat > 1 {
+		add("repeat", fmt.Sprintf("each case %d times, with the seed and those that follow it", run.Repeat))
+	}
 	add("suite", run.Suite.Version)
 	if cases := line(run.Suite.Cases, 100); cases != "" {
 		all = append(all, fact{Name: "its cases", Text: opening(run.Suite.Cases, len("sha256:")+12), Whole: cases})
@@ -119,6 +124,9 @@ func facts(run *result.Run) []fact {
 	add("platform", run.Platform)
 	add("started", run.Started)
 	add("took", report.Duration(run.DurationMS))
+	if len(run.Masked) > 0 {
+		add("masked", "the values of "+strings.Join(run.Masked, ", ")+", wherever they stood")
+	}
 	return all
 }
 

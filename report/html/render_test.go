@@ -180,3 +180,33 @@ func TestAFullRunStaysBelowItsSize(t *testing.T) {
 		}
 	}
 }
+
+// Whoever keeps the known-failures file has to see which entry made the run red.
+func TestKnownFailuresAreShown(t *testing.T) {
+	r := sample(t)
+	if text := string(r.page()); strings.Contains(text, `id="known"`) || strings.Contains(text, "masked") {
+		t.Error("a run without known failures and masked values shows some")
+	}
+	r.run.Repeat, r.run.Masked = 3, []string{"API_TOKEN"}
+	r.run.Known = &result.Excuses{File: "known.yaml", Entries: []result.Excuse{
+		{Line: 4, Case: "handler/framing/*", Verdict: result.Fail, Requirements: []string{"P3/any-whitespace"}, Reason: "reads lines", Issue: "https://example.org/1", Expires: "2030-02-01", Fits: 6, Judged: 6, Excused: 5},
+		{Line: 9, Case: "handler/a/data", Transport: "rpc", Verdict: result.Crash, Reason: "old", Issue: "javascript:alert(1)", Problem: "excuses nothing any more", Fits: 1},
+	}}
+	text := string(r.page())
+	for _, want := range []string{
+		"2 listed in known.yaml, of which 1 do not hold; 5 results excused", "known.yaml:4", "handler/framing/* on every transport", "fail of P3/any-whitespace",
+		"reads lines", `<a href="https://example.org/1" rel="noreferrer">`, "2030-02-01", "5 results excused, of 6 that it fits",
+		"known.yaml:9", "handler/a/data on rpc", `<p class="error">excuses nothing any more</p>`,
+		"each case 3 times", "the values of API_TOKEN, wherever they stood",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(text, `href="javascript`) {
+		t.Error("an issue that is no web address can be followed")
+	}
+	if broken, holds := strings.Index(text, "known.yaml:9"), strings.Index(text, "known.yaml:4"); broken > holds {
+		t.Error("the entry that does not hold stands behind the one that does")
+	}
+}
