@@ -38,16 +38,24 @@ end() {
   wait "$server" 2>/dev/null
   server=''
 }
+# watched SECONDS END: wait for the handler, which is killed after SECONDS, as END then
+# tells; status is how it ended. A signal to a process that the shell has only just
+# forked can be lost, so that a file tells the watch too that all is over.
+watched() {
+  rm -f "$out/over"
+  "$python" "$here/repro.py" watch "$1" "$handler" "$out/over" "$2" & watch=$!
+  wait "$handler" 2>/dev/null
+  status=$?
+  : >"$out/over"
+  kill "$watch" 2>/dev/null
+  wait "$watch" 2>/dev/null
+  handler='' watch=''
+}
 `
 
 const reproSubprocess = `# finish N: wait for the handler, but no longer than the harness does.
 finish() {
-  "$python" "$here/repro.py" watch "$limit" "$handler" "$out/$1.end" & watch=$!
-  wait "$handler" 2>/dev/null
-  status=$?
-  kill "$watch" 2>/dev/null
-  wait "$watch" 2>/dev/null
-  handler='' watch=''
+  watched "$limit" "$out/$1.end"
   if [ "$status" -gt 128 ]; then end "$1" "signal $((status - 128))"; else end "$1" "exit $status"; fi
 }
 `
@@ -73,12 +81,8 @@ answered() {
 # stop the handler's process, after two seconds by force.
 stop() {
   [ -n "$handler" ] || return 0
-  "$python" "$here/repro.py" watch 2 "$handler" /dev/null & watch=$!
   kill "$handler" 2>/dev/null
-  wait "$handler" 2>/dev/null
-  kill "$watch" 2>/dev/null
-  wait "$watch" 2>/dev/null
-  handler='' watch=''
+  watched 2 /dev/null
 }
 `
 

@@ -174,8 +174,12 @@ def other_port(handler):
 # --- what plays the handler
 
 
-def watch(seconds, pid, end):
-    time.sleep(float(seconds))
+def watch(seconds, pid, over, end):
+    until = time.monotonic() + float(seconds)
+    while time.monotonic() < until:
+        time.sleep(0.05)
+        if os.path.exists(over):
+            return 0
     with open(end, "w", encoding="utf-8") as f:
         f.write("hang\n")
     os.kill(int(pid), signal.SIGKILL)
