@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"pugmark.dev/conform/report/schema"
 	"pugmark.dev/conform/result"
 )
 
@@ -138,6 +139,7 @@ func TestDiffLooksAsRecorded(t *testing.T) {
 	golden(t, "diff.txt", text.String())
 	golden(t, "diff.md", markdown.String())
 	golden(t, "diff.json", json.String())
+	require.NoError(t, schema.ValidateDiff(json.Bytes()))
 }
 
 // A case that only the newer suite has makes a requirement fail, not regress.

@@ -19,61 +19,106 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files and the schema anew")
 
-// generate makes the schema from the types and comments of package result.
-func generate(t *testing.T) []byte {
+// reflected is the schema of a type, with the comments of the packages that its types
+// are of.
+func reflected(t *testing.T, of any, id, title string) *jsonschema.Schema {
 	t.Helper()
 	r := jsonschema.Reflector{ExpandedStruct: true}
 	// Comments are found by the package path of the types and the path of the
 	// sources, both as seen from the module's root.
 	t.Chdir("..")
-	require.NoError(t, r.AddGoComments("pugmark.dev/conform", "./result", jsonschema.WithFullComment()))
+	for _, folder := range []string{"./result", "./report"} {
+		require.NoError(t, r.AddGoComments("pugmark.dev/conform", folder, jsonschema.WithFullComment()))
+	}
 	for name, text := range r.CommentMap {
 		r.CommentMap[name] = strings.Join(strings.Fields(text), " ")
 	}
-	s := r.Reflect(&result.Run{})
-	s.ID = schema.ID
-	s.Title = "A report of pugmark-conform"
-
-	property := func(of *jsonschema.Schema, name string) *jsonschema.Schema {
-		p, ok := of.Properties.Get(name)
-		require.True(t, ok, "no property %s", name)
-		return p
-	}
-	enum := func(p *jsonschema.Schema, values ...any) { p.Type, p.Ref, p.Enum = "string", "", values }
-	property(s, "schema").Const = result.SchemaV1
-	property(s, "complete").Const = true
-	property(s, "started").Format = "date-time"
-	property(s, "duration-ms").Minimum = json.Number("0")
-	property(s, "totals").AdditionalProperties.Minimum = json.Number("0")
-	enum(property(s, "verdict"), result.Conformant, result.AsExpected, result.NotConformant, result.Incomplete)
-
-	check := s.Definitions["Check"]
-	enum(property(check, "verdict"), result.Pass, result.Fail, result.Warn, result.NotRun)
-	c := s.Definitions["Case"]
-	property(c, "duration-ms").Minimum = json.Number("0")
-	enum(property(c, "verdict"), result.Pass, result.Warn, result.Fail, result.Crash, result.Hang, result.NotApplicable,
-		result.NotTestable, result.NotRun, result.HarnessError, result.KnownFailure, result.UnexpectedPass, result.Flaky)
-	q := s.Definitions["Requirement"]
-	enum(property(q, "level"), spec.LevelMust, spec.LevelDesc, spec.LevelShould, spec.LevelMay)
-	enum(property(q, "side"), spec.SideRuntime.Letter(), spec.SideHandler.Letter(), spec.SideBoth.Letter())
-	enum(property(q, "verdict"), result.HarnessError, result.Crash, result.Hang, result.Fail, result.Flaky,
-		result.UnexpectedPass, result.KnownFailure, result.NotTestable, result.NotRun, result.Warn, result.Pass,
-		result.NotApplicable, result.Untested)
-	property(s.Definitions["Suite"], "cases").Pattern = "^(sha256:[0-9a-f]{64})?$"
-
-	text, err := json.MarshalIndent(s, "", "  ")
-	require.NoError(t, err)
-	return append(text, '\n')
+	s := r.Reflect(of)
+	s.ID, s.Title = jsonschema.ID(id), title
+	return s
 }
 
-func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
-	text := generate(t)
-	if *update {
-		require.NoError(t, os.WriteFile("report/schema/report-v1.json", text, 0o644))
-		return
+func property(t *testing.T, of *jsonschema.Schema, name string) *jsonschema.Schema {
+	t.Helper()
+	p, ok := of.Properties.Get(name)
+	require.True(t, ok, "no property %s", name)
+	return p
+}
+
+func enum[T any](p *jsonschema.Schema, values ...T) {
+	p.Type, p.Ref, p.Enum = "string", "", nil
+	for _, v := range values {
+		p.Enum = append(p.Enum, v)
 	}
-	if diff := cmp.Diff(string(text), string(schema.V1())); diff != "" {
-		t.Errorf("report/schema/report-v1.json is stale, run the test with -update (-want +got):\n%s", diff)
+}
+
+func ofRequirement() []result.Verdict {
+	return []result.Verdict{
+		result.HarnessError, result.Crash, result.Hang, result.Fail, result.Flaky, result.UnexpectedPass, result.KnownFailure,
+		result.NotTestable, result.NotRun, result.Warn, result.Pass, result.NotApplicable, result.Untested,
+	}
+}
+
+func ofRun() []result.Verdict {
+	return []result.Verdict{result.Conformant, result.AsExpected, result.NotConformant, result.Incomplete}
+}
+
+// reportSchema is the schema of a report from the types and comments of package
+// result.
+func reportSchema(t *testing.T) *jsonschema.Schema {
+	s := reflected(t, &result.Run{}, schema.ID, "A report of pugmark-conform")
+	property(t, s, "schema").Const = result.SchemaV1
+	property(t, s, "complete").Const = true
+	property(t, s, "started").Format = "date-time"
+	property(t, s, "duration-ms").Minimum = json.Number("0")
+	property(t, s, "totals").AdditionalProperties.Minimum = json.Number("0")
+	enum(property(t, s, "verdict"), ofRun()...)
+
+	check := s.Definitions["Check"]
+	enum(property(t, check, "verdict"), result.Pass, result.Fail, result.Warn, result.NotRun)
+	c := s.Definitions["Case"]
+	property(t, c, "duration-ms").Minimum = json.Number("0")
+	enum(property(t, c, "verdict"), result.Pass, result.Warn, result.Fail, result.Crash, result.Hang, result.NotApplicable,
+		result.NotTestable, result.NotRun, result.HarnessError, result.KnownFailure, result.UnexpectedPass, result.Flaky)
+	q := s.Definitions["Requirement"]
+	enum(property(t, q, "level"), spec.LevelMust, spec.LevelDesc, spec.LevelShould, spec.LevelMay)
+	enum(property(t, q, "side"), spec.SideRuntime.Letter(), spec.SideHandler.Letter(), spec.SideBoth.Letter())
+	enum(property(t, q, "verdict"), ofRequirement()...)
+	property(t, s.Definitions["Suite"], "cases").Pattern = "^(sha256:[0-9a-f]{64})?$"
+	return s
+}
+
+// diffSchema is that of a diff, from the types and comments of this package.
+func diffSchema(t *testing.T) *jsonschema.Schema {
+	s := reflected(t, &Diff{}, schema.DiffID, "What changed from one report of pugmark-conform to another")
+	property(t, s, "schema").Const = DiffV1
+	property(t, s, "common").Minimum = json.Number("0")
+	enum(property(t, s.Definitions["Compared"], "verdict"), ofRun()...)
+	change := s.Definitions["Change"]
+	enum(property(t, change, "kind"), Kinds()...)
+	for _, name := range []string{"before", "after"} {
+		enum(property(t, change, name), append(ofRequirement(), "")...)
+	}
+	return s
+}
+
+func TestThePublishedSchemasAreThoseOfTheTypes(t *testing.T) {
+	for name, s := range map[string]struct {
+		make      func(*testing.T) *jsonschema.Schema
+		published []byte
+	}{"report-v1.json": {reportSchema, schema.V1()}, "diff-v1.json": {diffSchema, schema.DiffV1()}} {
+		t.Run(name, func(t *testing.T) {
+			text, err := json.MarshalIndent(s.make(t), "", "  ")
+			require.NoError(t, err)
+			text = append(text, '\n')
+			if *update {
+				require.NoError(t, os.WriteFile("report/schema/"+name, text, 0o644))
+				return
+			}
+			if diff := cmp.Diff(string(text), string(s.published)); diff != "" {
+				t.Errorf("report/schema/%s is stale, run the test with -update (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 }
 

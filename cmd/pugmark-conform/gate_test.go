@@ -17,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/report/schema"
 	"pugmark.dev/conform/subject"
 )
 
@@ -36,7 +37,7 @@ func TestGate(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "valid-report": validReport,
+			"exits": exits, "valid-report": valid(schema.Validate),
 		},
 	})
 }

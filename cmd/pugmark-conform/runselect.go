@@ -49,7 +49,7 @@ func (f runFlags) planned(o runner.Options) error {
 	whole := o
 	whole.Shard = runner.Shard{}
 	if n := len(runner.Planned(whole)); n > 0 {
-		return &runner.NothingError{Message: fmt.Sprintf("--shard %s is empty: there are only %s to share out; use fewer shards", f.shard, count(n, "result"))}
+		return &runner.NothingError{Message: fmt.Sprintf("--shard %s is empty: no more than %s can be shared out; use fewer shards", f.shard, count(n, "result"))}
 	}
 	if f.choice.FailedFrom != "" {
 		return &runner.NothingError{Message: fmt.Sprintf("--failed-from %s: nothing that failed in it is left by the other flags, or offered by the subject now", f.choice.FailedFrom)}

@@ -28,6 +28,7 @@ import (
 //
 //	exits STATUS COMMAND...    runs a command that has to exit with the status
 //	valid-report FILE          holds a report against the published schema
+//	valid-diff FILE            holds what report diff wrote against its own
 //	same-results FILE FILE     wants two reports to say the same of every case and requirement
 //	same-verdicts FILE FILE    wants the same of their verdicts alone
 //	no-trace VARIABLE FILE...  wants its value in none of the files, nor of those below a folder
@@ -40,7 +41,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "valid-report": validReport, "same-results": sameResults, "same-verdicts": sameVerdicts, "no-trace": noTrace, "case-is": caseIs,
+			"exits": exits, "valid-report": valid(schema.Validate), "valid-diff": valid(schema.ValidateDiff), "same-results": sameResults, "same-verdicts": sameVerdicts, "no-trace": noTrace, "case-is": caseIs,
 		},
 		RequireUniqueNames: true,
 	})
@@ -65,11 +66,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func validReport(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: valid-report FILE")
+func valid(by func([]byte) error) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("one FILE is needed")
+		}
+		ts.Check(by([]byte(ts.ReadFile(args[0]))))
 	}
-	ts.Check(schema.Validate([]byte(ts.ReadFile(args[0]))))
 }
 
 func sameResults(ts *testscript.TestScript, neg bool, args []string) {
