@@ -27,6 +27,7 @@ protocol             :
 spec                 :
 transcript           :
 process              :
+process/programtest  :
 script               : protocol
 storage              :
 storage/membucket    : storage

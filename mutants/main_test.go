@@ -1,36 +1,37 @@
 package mutants
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"pugmark.dev/conform/fakehandler"
 	"pugmark.dev/conform/process"
+	"pugmark.dev/conform/process/programtest"
 )
 
-// The words by which the test program is one of the handlers.
-const (
-	verbScripted = "test-scripted"
-	verbMutant   = "test-mutant"
-)
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 {
-		switch os.Args[1] {
-		case verbScripted:
-			os.Exit(fakehandler.Main(os.Args[2:]))
-		case verbMutant:
-			os.Exit(Main(os.Args[2], os.Args[3:]))
-		}
-	}
-	// Programs built with the race detector wait a second before they exit.
-	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	_ = process.Adopt()
-	status := m.Run()
-	programs.EndAll(2 * time.Second)
-	os.Exit(status)
-}
+// program is the one that plays the handlers, mutants and the scripted one, built for
+// these tests: thousands of them are started.
+var program string
 
 // programs is what the tests of this package have running.
 var programs = &process.Set{}
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	_ = process.Adopt()
+	bin, err := os.MkdirTemp("", "mutants-bin")
+	if err == nil {
+		defer os.RemoveAll(bin)
+		err = programtest.Build(bin, "pugmark-conform")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	program = filepath.Join(bin, "pugmark-conform")
+	defer programs.EndAll(2 * time.Second)
+	return m.Run()
+}

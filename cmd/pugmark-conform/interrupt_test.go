@@ -51,7 +51,7 @@ func newInterruptible(t *testing.T, conduct string, args ...string) *interruptib
 	t.Cleanup(func() { pipe.Close() })
 	require.NoError(t, os.Mkdir(filepath.Join(p.dir, "tmp"), 0o700))
 
-	p.Cmd = exec.Command("pugmark-conform", append([]string{"run", "--evidence", filepath.Join(p.dir, "evidence")}, args...)...)
+	p.Cmd = exec.Command(raced, append([]string{"run", "--evidence", filepath.Join(p.dir, "evidence")}, args...)...)
 	for i, a := range p.Args {
 		p.Args[i] = strings.ReplaceAll(a, "DIR", p.dir)
 	}

@@ -1,32 +1,47 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pugmark.dev/conform/process"
+	"pugmark.dev/conform/process/programtest"
 )
 
-// TestMain makes the test binary the program too: by the name pugmark-conform for
-// scripts, and by the hidden verbs for whoever looks up its own path.
+// raced is the name under which tests start the program with the race detector, if
+// they have it themselves; what they start as pugmark-conform never has.
+const raced = "pugmark-conform-raced"
+
+// TestMain makes the test binary the program too: by name, and by the hidden verbs for
+// whoever looks up its own path.
 func TestMain(m *testing.M) {
 	if status, ok := hidden(os.Args); ok {
 		os.Exit(status)
 	}
 	// Programs that are built with the race detector wait a second before they exit.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	testscript.Main(adopting{m}, map[string]func(){
-		"pugmark-conform": func() { os.Exit(start()) },
-	})
+	testscript.Main(prepared{m}, map[string]func(){raced: func() { os.Exit(start()) }})
 }
 
-// adopting makes the tests the parent of orphans, as main does, so that what a
-// subject leaves behind can be counted.
-type adopting struct{ m *testing.M }
+// prepared puts the program on PATH, where the tests, the scripts of the gates and
+// those of repro look for it, and makes the tests the parent of orphans, as main does,
+// so that what a subject leaves behind can be counted.
+type prepared struct{ m *testing.M }
 
-func (a adopting) Run() int {
+func (p prepared) Run() int {
 	_ = process.Adopt()
-	return a.m.Run()
+	bin, err := os.MkdirTemp("", "pugmark-conform-bin")
+	if err == nil {
+		defer os.RemoveAll(bin)
+		err = programtest.Build(bin, "pugmark-conform")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return p.m.Run()
 }

@@ -32,7 +32,7 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	require.NoError(t, unix.IoctlSetWinsize(int(theirs.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
 
 	var errs bytes.Buffer
-	c := exec.Command("pugmark-conform", args...)
+	c := exec.Command(raced, args...)
 	c.Env = append(os.Environ(), append([]string{"TERM=xterm-256color", "NO_COLOR=", "CI="}, env...)...)
 	c.Stdout, c.Stderr = theirs, &errs
 	require.NoError(t, c.Start())

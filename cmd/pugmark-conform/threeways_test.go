@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pugmark.dev/conform/casefile"
+	"pugmark.dev/conform/process/programtest"
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
@@ -128,8 +128,7 @@ func verdicts(run *result.Run) map[string]result.Verdict {
 func withReference(t *testing.T) {
 	t.Helper()
 	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin, "pugmark.dev/conform/cmd/pugmark-ref").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	require.NoError(t, programtest.Build(bin, "pugmark-ref"))
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 }

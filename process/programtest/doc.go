@@ -1,0 +1,3 @@
+// Package programtest builds the programs of this module for tests that start them
+// by the hundred.
+package programtest
