@@ -47,6 +47,10 @@ type Invocation struct {
 	// streams (R22), and how long the end of an RPC process is waited for when its
 	// connection broke.
 	Grace time.Duration
+	// BeforeLast, when set, is called when the input stream has gone out but for its
+	// last write, which follows as soon as it returns. stop is closed when the rest is
+	// not wanted any more. Limit goes on meanwhile.
+	BeforeLast func(stop <-chan struct{})
 	// Kept, when set, takes over the invocation's two servers, which go on
 	// answering until it is closed. Invocations that share one follow one another.
 	Kept *Kept
@@ -178,6 +182,14 @@ func (p *player) feed(w io.Writer, name string, stop <-chan struct{}) error {
 		pause = max(pause, p.stream.late[i])
 		if !wait(pause, stop) {
 			return errStopped
+		}
+		if i == len(p.stream.Writes)-1 && p.BeforeLast != nil {
+			p.log.Add(transcript.Event{Kind: transcript.Note, Stream: name, Text: transcript.HeldNote})
+			p.BeforeLast(stop)
+			if !wait(0, stop) {
+				return errStopped
+			}
+			p.log.Add(transcript.Event{Kind: transcript.Note, Stream: name, Text: transcript.ReleasedNote})
 		}
 		if p.stream.late[i] > 0 {
 			// Sent is recorded after the write, when the peer may have answered.

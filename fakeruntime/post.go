@@ -45,6 +45,11 @@ type watched struct {
 	flood <-chan string
 }
 
+// heldBuffer is how many bytes this end of a connection keeps of an input the end of
+// which is held back. The other end keeps its own, some hundred KiB at the most
+// before the handler reads.
+const heldBuffer = 16 << 10
+
 // post makes the one POST of an invocation, on a connection of its own, and reads
 // the answer while it still sends (R19). The request is written by hand, so that
 // each write of the script is one write to the connection. How the answer ended
@@ -68,6 +73,13 @@ func (p *player) post(ctx context.Context, target string, w watched) (transcript
 		return ended, f, nil
 	}
 	defer conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok && p.BeforeLast != nil {
+		// What stands before the last write of a long input has then been read by the
+		// handler, and not just put away by this end of the connection.
+		if err := tcp.SetWriteBuffer(heldBuffer); err != nil {
+			return transcript.Ended{}, forced{}, err
+		}
+	}
 	p.log.Add(event)
 	x := &exchange{player: p, conn: conn, number: event.HTTP.Exchange, stop: make(chan struct{}), flood: make(chan string, 1)}
 	ended, f = x.run(ctx, limited, head, w)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,62 @@ func TestByteByByteOverHTTP(t *testing.T) { // F2
 		}
 	}
 	require.GreaterOrEqual(t, arrived[15].Sub(arrived[0]), 10*pause, "the peer sees them one by one too")
+}
+
+// What the peer has read when the last record is held back is all that stands before a
+// record which is longer than what both ends of the connection keep.
+func TestTheLastRecordIsHeldBackWhileTheHandlerReads(t *testing.T) {
+	read := make(chan string, 2)
+	url := peer(t, func(conn net.Conn) {
+		in := bufio.NewReader(conn)
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		head := make([]byte, 12)
+		io.ReadFull(in, head)
+		read <- string(head)
+		rest, _ := io.ReadAll(io.LimitReader(in, req.ContentLength-12))
+		read <- string(rest[len(rest)-12:])
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	})
+	inv := overHTTP(url)
+	inv.Script = Script{Records: []Record{{Name: "a"}, {Filler: 1_000_000}, {Name: "z"}}}
+	held := 0
+	inv.BeforeLast = func(<-chan struct{}) {
+		held++
+		select {
+		case first := <-read:
+			require.Equal(t, `{"name":"a"}`, first)
+		default:
+			t.Error("the peer has read nothing yet")
+		}
+		require.Empty(t, read, "the end is not there")
+	}
+	got := playHTTP(t, inv)
+	require.Equal(t, 1, held)
+	require.Equal(t, `"name":"z"}`+"\n", <-read)
+	var order []string
+	for _, e := range got.Events {
+		switch {
+		case e.Kind == transcript.Sent && e.Stream == transcript.Post:
+			order = append(order, "sent")
+		case e.Text == transcript.HeldNote, e.Text == transcript.ReleasedNote:
+			order = append(order, e.Text)
+		}
+	}
+	require.Equal(t, []string{"sent", "sent", transcript.HeldNote, transcript.ReleasedNote, "sent"}, order)
+}
+
+func TestAnAnswerEndsTheWaitForTheLastRecord(t *testing.T) { // R19
+	inv := overHTTP(peer(t, func(conn net.Conn) {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		io.Copy(io.Discard, conn)
+	}))
+	inv.BeforeLast = func(stop <-chan struct{}) { <-stop }
+	got := playHTTP(t, inv)
+	require.Equal(t, transcript.HowAnswer, got.Ended().How)
+	require.Empty(t, slices.DeleteFunc(slices.Clone(got.Events), func(e transcript.Event) bool { return e.Text != transcript.ReleasedNote }))
 }
 
 func TestKindsOfAnswers(t *testing.T) {

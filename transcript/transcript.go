@@ -35,6 +35,14 @@ const (
 // the script holds back: what comes behind it may be an answer to that record.
 const LateNote = "the record that was held back goes out"
 
+// HeldNote and ReleasedNote are the Texts of the Notes around the time in which an
+// input stream has gone out but for its last write, while another invocation is
+// played: in between, the two are in flight at the same time.
+const (
+	HeldNote     = "all but the end of the input is out; the end waits while another invocation is played"
+	ReleasedNote = "the other invocation is over, and the end of the input goes out"
+)
+
 // The streams an event can belong to.
 const (
 	Stdin  = "stdin"  // what the handler reads: the Input records (subprocess)
