@@ -52,6 +52,9 @@ type Handler struct {
 	// one. What it expects is a premise: when it does not hold, the subject gives
 	// no way to see what the case is about, and its checks are not run.
 	Control *Control `yaml:"control,omitempty"`
+	// Beside is a second invocation of the same process, which is in flight while the
+	// main one is played. It is for subjects that claim `concurrent`, on rpc and http.
+	Beside *Beside `yaml:"beside,omitempty"`
 	// Invocations is how often the stream is played; zero is once. Each must meet
 	// the expectations.
 	Invocations int `yaml:"invocations,omitempty"`
@@ -72,6 +75,22 @@ type Control struct {
 	Environment map[string]string `yaml:"environment,omitempty"`
 	Identity    *Identity         `yaml:"identity,omitempty"`
 	Expect      HandlerExpect     `yaml:"expect"`
+}
+
+// Beside is an invocation that is in flight while the main one is played: all of
+// its input but the last record is sent, then the main invocation is played until
+// its answer has come, then the last record follows and this answer is waited for.
+// What it expects is judged like what the case expects.
+type Beside struct {
+	// Identity is what the handler is told of this invocation; without a session it
+	// has another one than the main invocation.
+	Identity Identity `yaml:"identity,omitempty"`
+	// Input is the stream. A handler has read what stands well before a record with a
+	// `filler` of a million bytes when the main invocation begins: nothing else tells
+	// that a request was taken up before there is an answer.
+	Input fakeruntime.Script `yaml:"input"`
+	// Expect is what must be seen of this invocation, one block for each requirement.
+	Expect []HandlerExpect `yaml:"expect"`
 }
 
 // Identity is what a handler is told of its invocation. Fields that are absent

@@ -28,6 +28,11 @@ func (c *Case) Supports(transport string) bool {
 	return len(c.Transports) == 0 || slices.Contains(c.Transports, transport)
 }
 
+// hasOnly reports whether the case is for some of these transports and no other.
+func (c *Case) hasOnly(transports ...string) bool {
+	return len(c.Transports) > 0 && !slices.ContainsFunc(c.Transports, func(t string) bool { return !slices.Contains(transports, t) })
+}
+
 // Requirement returns the requirement that a block of the case cites: its own, or
 // the only one that the case covers.
 func (c *Case) Requirement(block string) string {

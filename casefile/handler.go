@@ -26,24 +26,62 @@ func (k *checker) handler(at place, h *Handler) {
 		}
 	}
 	cited := map[string]bool{}
-	for i, e := range h.Expect {
-		spot := at.key("expect").item(i)
-		b := block{spot, e.Requirement, e.Readings, e.Stream, spot.key("stream")}
-		requirement := k.effective(b)
-		cited[requirement] = true
-		k.cite(b, requirement)
-		k.handlerBlock(spot, e, h, h.Input)
-		switch {
-		case !e.asserts():
-			spot.fault("this block asserts nothing")
-		case !e.asksForEffort() && !controlled:
-			spot.fault("asserts nothing that a handler that does nothing would fail: add a `control`, or a check of something that it has to do")
-		}
+	k.blocks(at.key("expect"), h.Expect, played{h, h.Input, controlled, cited})
+	if h.Beside != nil {
+		k.beside(at, h, played{h, h.Beside.Input, controlled, cited})
 	}
 	if at.has("keep-servers") && !slices.ContainsFunc(h.Expect, func(e HandlerExpect) bool { return e.OwnServers }) {
 		at.key("keep-servers").fault("`keep-servers` is for `own-servers`, which no block of `expect` has")
 	}
 	k.uncited(at.key("covers"), cited, "no block of `expect` is about it")
+}
+
+// played is the invocation that blocks of expectations are about.
+type played struct {
+	h     *Handler
+	input fakeruntime.Script
+	// controlled: a handler that does nothing fails the control.
+	controlled bool
+	cited      map[string]bool // is added to
+}
+
+// blocks checks the blocks of expectations of one invocation.
+func (k *checker) blocks(at place, blocks []HandlerExpect, of played) {
+	for i, e := range blocks {
+		spot := at.item(i)
+		b := block{spot, e.Requirement, e.Readings, e.Stream, spot.key("stream")}
+		requirement := k.effective(b)
+		of.cited[requirement] = true
+		k.cite(b, requirement)
+		k.handlerBlock(spot, e, of.h, of.input)
+		switch {
+		case !e.asserts():
+			spot.fault("this block asserts nothing")
+		case !e.asksForEffort() && !of.controlled:
+			spot.fault("asserts nothing that a handler that does nothing would fail: add a `control`, or a check of something that it has to do")
+		}
+	}
+}
+
+// beside checks the invocation that is in flight while the main one is played.
+func (k *checker) beside(at place, h *Handler, of played) {
+	spot := at.key("beside")
+	k.need(spot, "concurrent", "serving several requests at a time is a feature of its own")
+	if !k.c.hasOnly("rpc", "http") {
+		spot.fault("a process on subprocess serves one invocation: write `transports: [rpc, http]`, or one of them")
+	}
+	for key, given := range map[string]bool{"invocations": h.Invocations != 0, "keep-servers": h.KeepServers} {
+		if given {
+			at.key(key).fault("`%s` is about invocations that follow each other, and `beside` about two at a time: keep one", key)
+		}
+	}
+	b, input := h.Beside, spot.key("input")
+	sessionID(spot.key("identity", "session"), b.Identity.Session)
+	k.stream(input, b.Input, k.isAboutOrder())
+	if b.Input.Chunk > 0 {
+		input.key("chunk").fault("the last record of this stream is held back, and has a write of its own: leave `chunk` out")
+	}
+	k.blocks(spot.key("expect"), b.Expect, of)
 }
 
 // isAboutOrder reports whether the case is about a stream that does not begin

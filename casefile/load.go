@@ -193,6 +193,9 @@ func (k *checker) handlerCase(doc *document, data []byte) {
 		return
 	}
 	listOf(root, "expect")
+	if beside := lookup(root, "beside"); beside != nil {
+		listOf(beside, "expect")
+	}
 	v, ok := decode[handlerDoc](doc, k.shapes, root, walker{other: reflect.TypeFor[runtimeDoc]()})
 	if !ok {
 		return

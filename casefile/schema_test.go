@@ -162,18 +162,26 @@ func generateSchema(t *testing.T) []byte {
 		def := root.Definitions[typeName(top)]
 		needs, _ := def.Properties.Get("needs")
 		needs.Items.Enum = anys(Features(strings.ToLower(strings.TrimSuffix(typeName(top), "Case"))))
-		expect, _ := def.Properties.Get("expect")
-		def.Properties.Set("expect", &jsonschema.Schema{
-			OneOf: []*jsonschema.Schema{{Ref: expect.Items.Ref}, {Type: "array", Items: expect.Items, MinItems: expect.MinItems}}, Description: expect.Description,
+		oneOrMore(def, "expect")
+	}
+	oneOrMore(root.Definitions["Beside"], "expect")
+	// A control's records may be absent, those of the others may not.
+	for _, name := range []string{"HandlerCase", "Beside"} {
+		def := root.Definitions[name]
+		input, _ := def.Properties.Get("input")
+		def.Properties.Set("input", &jsonschema.Schema{
+			AllOf: []*jsonschema.Schema{{Ref: input.Ref}, {Required: []string{"records"}}}, Description: input.Description,
 		})
 	}
-	// A control's records may be absent, the case's own may not.
-	handler := root.Definitions["HandlerCase"]
-	input, _ := handler.Properties.Get("input")
-	handler.Properties.Set("input", &jsonschema.Schema{
-		AllOf: []*jsonschema.Schema{{Ref: input.Ref}, {Required: []string{"records"}}}, Description: input.Description,
-	})
 	return schemaText(t, root)
+}
+
+// oneOrMore lets a list of one be written as its only item.
+func oneOrMore(def *jsonschema.Schema, key string) {
+	list, _ := def.Properties.Get(key)
+	def.Properties.Set(key, &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{{Ref: list.Items.Ref}, {Type: "array", Items: list.Items, MinItems: list.MinItems}}, Description: list.Description,
+	})
 }
 
 func schemaText(t *testing.T, root *jsonschema.Schema) []byte {
@@ -305,6 +313,7 @@ func isElsewhere(kind, key string) bool {
 		"handler MemoryMatch.error", "handler EntryMatch.fork", "handler EntryMatch.target", "handler EntryMatch.source",
 		"handler EntryMatch.control", "handler EntryMatch.inline", "handler EntryMatch.source-version", "handler ControlMatch.after", "handler ControlMatch.status", "handler ControlMatch.reason",
 		"handler ControlMatch.start-at",
+		"handler HandlerCase.beside", "handler Beside.identity", "handler Beside.input", "handler Beside.expect", // lifecycle/in-flight has them
 	}, kind+" "+key) || kind == "runtime" && (strings.HasPrefix(key, "RuntimeCase.") || strings.HasPrefix(key, "EntryMatch.") ||
 		strings.HasPrefix(key, "Body.") || strings.HasPrefix(key, "Framing.") || strings.HasPrefix(key, "Answer.") ||
 		slices.Contains([]string{"Op.close", "Op.answer", "Op.signal", "Op.hang", "Emit.body", "Trace.none"}, key))

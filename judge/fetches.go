@@ -16,8 +16,11 @@ import (
 func (h *handlerCase) checkFetches(want []casefile.FetchMatch) func(*invocation) outcome {
 	return func(v *invocation) outcome {
 		root := h.c.Handler.Input.MemoryRoot
-		if v.inv.Role == roleControl {
+		switch v.inv.Role {
+		case roleControl:
 			root = h.c.Handler.Control.Input.MemoryRoot
+		case roleBeside:
+			root = h.c.Handler.Beside.Input.MemoryRoot
 		}
 		for i, m := range want {
 			if o := fetched(m, v, root); o.verdict != passed().verdict {

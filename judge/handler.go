@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pugmark.dev/conform/casefile"
@@ -14,6 +15,7 @@ import (
 const (
 	roleMain    = "main"
 	roleControl = "control"
+	roleBeside  = "beside"
 )
 
 // handlerCase judges a handler case.
@@ -24,6 +26,9 @@ type handlerCase struct {
 
 	mains    []*invocation
 	controls []*invocation
+	// besides is the invocation that was in flight beside the main one, if the case has
+	// one.
+	besides []*invocation
 	// held: there was a control, and it held.
 	held bool
 }
@@ -37,26 +42,34 @@ type planned struct {
 }
 
 func (h *handlerCase) judge() {
-	plan := h.plans()
+	plan := h.plans("", h.c.Handler.Expect)
+	var beside []planned
+	if b := h.c.Handler.Beside; b != nil {
+		beside = h.plans(roleBeside+"/", b.Expect)
+	}
 	if !h.premises(h.c, h.e) || !h.take() {
 		return
 	}
 	for _, v := range h.controls {
 		if !h.sound(v, nil) || !h.supported(v) || !h.control(v) {
-			h.breaches(h.mains)
+			h.breaches()
 			return
 		}
 	}
 	h.held = len(h.controls) > 0
-	for _, v := range h.mains {
+	for _, v := range slices.Concat(h.besides, h.mains) {
+		plan := plan
+		if v.inv.Role == roleBeside {
+			plan = beside
+		}
 		v.proven = v.proven || h.held || h.shown(v)
-		if !h.sound(v, plan) || !h.supported(v) {
+		if !h.sound(v, plan) || !h.supported(v) || !h.inFlight(v) {
 			h.void()
 			break
 		}
 		h.hold(v, plan)
 	}
-	h.breaches(h.mains)
+	h.breaches()
 }
 
 // hold holds one invocation against the checks of each block, in order of cause. An
@@ -76,14 +89,13 @@ func (h *handlerCase) hold(v *invocation, plan []planned) {
 	}
 }
 
-// plans lists the checks of the case's blocks.
-func (h *handlerCase) plans() (plan []planned) {
-	blocks := h.c.Handler.Expect
+// plans lists the checks of the blocks of an invocation.
+func (h *handlerCase) plans(of string, blocks []casefile.HandlerExpect) (plan []planned) {
 	for i := range blocks {
 		b := &blocks[i]
-		prefix := ""
+		prefix := of
 		if len(blocks) > 1 {
-			prefix = fmt.Sprintf("%d/", i+1)
+			prefix += fmt.Sprintf("%d/", i+1)
 		}
 		for _, p := range h.parts(b) {
 			requirement := p.requirement
@@ -119,6 +131,10 @@ func (h *handlerCase) take() bool {
 			h.controls = append(h.controls, view(inv, "control"))
 			continue
 		}
+		if inv.Role == roleBeside {
+			h.besides = append(h.besides, view(inv, roleBeside))
+			continue
+		}
 		number++
 		name := ""
 		if wanted > 1 {
@@ -140,10 +156,14 @@ func (h *handlerCase) take() bool {
 		h.halt(result.HarnessError, "the evidence holds no control invocation")
 		return false
 	}
+	if h.c.Handler.Beside != nil && len(h.besides) == 0 && len(h.mains) > 0 {
+		h.halt(result.HarnessError, "the evidence holds no invocation beside the main one")
+		return false
+	}
 	if len(h.mains) < wanted {
 		// A control, or an invocation that never came to its end, explains it.
-		for _, v := range append(h.controls, h.mains...) {
-			if v.ended != nil && !v.ended.Success() {
+		for _, v := range slices.Concat(h.controls, h.besides, h.mains) {
+			if v.ended != nil && (!v.ended.Success() || v.inv.Role == roleBeside && !v.noted(transcript.ReleasedNote)) {
 				return true
 			}
 		}
@@ -167,13 +187,15 @@ func (h *handlerCase) sound(v *invocation, plan []planned) bool {
 		h.halt(result.NotRun, v.where("the run was ended before the case was over"))
 	case v.ended.How == transcript.HowNotStarted:
 		h.halt(result.NotTestable, v.where("the handler "+v.end()))
+	case v.ended.How == transcript.HowHang && len(h.besides) > 0 && v.inv.Role == roleMain:
+		h.halt(result.Hang, "the subject claims the feature concurrent, and gave no answer while another invocation was in flight: the handler was "+h.hang(v))
 	case v.ended.How == transcript.HowHang:
 		h.halt(result.Hang, v.where("the handler was "+h.hang(v)))
 	case v.ended.How == transcript.HowFlood:
 		h.halt(result.Crash, v.where("the handler "+v.end()))
 	case v.left > 0:
 		h.halt(result.Crash, v.where(fmt.Sprintf("the handler wrote more than the recording holds: %d further bytes on %s", v.left, v.output())))
-	case v.ended.How == transcript.HowSignal && !h.admits(plan == nil):
+	case v.ended.How == transcript.HowSignal && !slices.ContainsFunc(h.blocks(v), admitsDeath):
 		h.halt(result.Crash, v.where("the handler was "+v.end()))
 	}
 	if h.stop != nil {
@@ -189,7 +211,6 @@ func (h *handlerCase) sound(v *invocation, plan []planned) bool {
 				}
 			}
 		}
-		h.breaches([]*invocation{v})
 		h.halt(result.NotTestable, v.where("the stream can't be read from its first fault on"))
 		return false
 	}
@@ -209,30 +230,10 @@ func (h *handlerCase) hang(v *invocation) string {
 	return words
 }
 
-// admits reports whether the case admits that the handler dies: an exit by a
+// admitsDeath reports whether a block admits that the handler dies: an exit by a
 // signal is a way to end that is no success.
-func (h *handlerCase) admits(control bool) bool {
-	if control {
-		return admitsDeath(&h.c.Handler.Control.Expect)
-	}
-	for i := range h.c.Handler.Expect {
-		if admitsDeath(&h.c.Handler.Expect[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func admitsDeath(b *casefile.HandlerExpect) bool {
-	if b.Exit == exitFailure || b.Exit == exitAny {
-		return true
-	}
-	for i := range b.AnyOf {
-		if admitsDeath(&b.AnyOf[i]) {
-			return true
-		}
-	}
-	return false
+func admitsDeath(b casefile.HandlerExpect) bool {
+	return b.Exit == exitFailure || b.Exit == exitAny || slices.ContainsFunc(b.AnyOf, admitsDeath)
 }
 
 // control holds the control against its expectations, which are premises.
@@ -255,12 +256,7 @@ func (h *handlerCase) control(v *invocation) bool {
 // shown reports whether some text that the case waits for on stderr is there,
 // which proves that the handler was at work when nothing else does.
 func (h *handlerCase) shown(v *invocation) bool {
-	for i := range h.c.Handler.Expect {
-		if shownBy(&h.c.Handler.Expect[i], v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.blocks(v), func(b casefile.HandlerExpect) bool { return shownBy(&b, v) })
 }
 
 func shownBy(b *casefile.HandlerExpect, v *invocation) bool {
@@ -278,8 +274,8 @@ func (v *invocation) prove(p part) outcome {
 }
 
 // breaches adds checks for the rules that hold in every case and were broken.
-func (h *handlerCase) breaches(all []*invocation) {
-	for _, v := range append(append([]*invocation{}, h.controls...), all...) {
+func (h *handlerCase) breaches() {
+	for _, v := range slices.Concat(h.controls, h.besides, h.mains) {
 		for _, broken := range v.stream.broken {
 			h.breachOf(v, broken)
 		}
@@ -309,7 +305,7 @@ func (h *handlerCase) breaches(all []*invocation) {
 // rule itself.
 func (h *handlerCase) breachOf(v *invocation, broken violation) {
 	requirement := casefile.StreamRules()[broken.rule]
-	if v.inv.Role != roleControl && asksFor(h.c.Handler.Expect, broken.rule) {
+	if v.inv.Role != roleControl && asksFor(h.blocks(v), broken.rule) {
 		return
 	}
 	h.breach("always/"+broken.rule, requirement, ruleReadings(broken.rule), v.stream.finding(broken, v.output(), v.where))

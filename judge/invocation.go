@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pugmark.dev/conform/protocol"
@@ -124,6 +125,11 @@ func targetPath(target string) string {
 		return u.RequestURI()
 	}
 	return target
+}
+
+// noted reports whether the recording side noted this text.
+func (v *invocation) noted(text string) bool {
+	return slices.ContainsFunc(v.t.Events, func(e transcript.Event) bool { return e.Kind == transcript.Note && e.Text == text })
 }
 
 // output names the output stream in findings.

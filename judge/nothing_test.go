@@ -36,6 +36,9 @@ func TestAHandlerThatDoesNothingPassesNothing(t *testing.T) {
 			if c.Handler.Control != nil {
 				e.Invocations = append(e.Invocations, idle(transport, roleControl))
 			}
+			if c.Handler.Beside != nil {
+				e.Invocations = append(e.Invocations, idle(transport, roleBeside))
+			}
 			for range max(c.Handler.Invocations, 1) {
 				e.Invocations = append(e.Invocations, idle(transport, roleMain))
 			}

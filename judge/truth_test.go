@@ -80,8 +80,9 @@ func TestTheTruthTableHasEveryCheck(t *testing.T) {
 	require.NoError(t, err)
 	for _, file := range rows {
 		for _, k := range readRow(t, file).want.Checks {
-			// The number of a block and the name of an expectation of a story aside.
-			id := k.ID
+			// The invocation, the number of a block and the name of an expectation of a
+			// story aside.
+			id := strings.TrimPrefix(k.ID, "beside/")
 			if before, rest, ok := strings.Cut(id, "/"); ok && (strings.HasSuffix(before, ".yaml") || strings.Trim(before, "0123456789") == "") {
 				id = rest
 			}

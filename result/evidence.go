@@ -91,7 +91,8 @@ func (e *StepError) IsRefusal() bool {
 type Invocation struct {
 	// Step is the index of the step that caused it.
 	Step int `json:"step"`
-	// Role is main or control (a handler case's control), or empty.
+	// Role is main, control (a handler case's control) or beside (in flight while the
+	// main one is played), or empty.
 	Role       string                `json:"role,omitempty"`
 	Transcript transcript.Transcript `json:"transcript"`
 	// Objects maps each entry's URL path to the name of its record, so that

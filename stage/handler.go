@@ -14,12 +14,14 @@ import (
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/subject"
+	"pugmark.dev/conform/transcript"
 )
 
 // The roles of a handler case's invocations.
 const (
 	RoleMain    = "main"
 	RoleControl = "control"
+	RoleBeside  = "beside"
 )
 
 // invocation is one stream that a handler case plays.
@@ -30,6 +32,8 @@ type invocation struct {
 	variables map[string]string
 	kept      *fakeruntime.Kept
 	last      bool
+	// hold is fakeruntime's BeforeLast.
+	hold func(stop <-chan struct{})
 }
 
 // stageHandler plays a handler case: its control, if it has one, then its stream,
@@ -60,6 +64,16 @@ func stageHandler(ctx context.Context, job Job, e *result.Evidence) error {
 	if c.KeepServers {
 		kept = &fakeruntime.Kept{}
 		defer kept.Close()
+	}
+	if c.Beside != nil {
+		main := len(plan) - 1
+		for _, step := range plan[:main] {
+			if err := invoke(ctx, job, step, h, e); err != nil {
+				return err
+			}
+		}
+		beside := invocation{role: RoleBeside, script: c.Beside.Input, identity: &c.Beside.Identity, variables: c.Environment}
+		return invokeBoth(ctx, job, beside, plan[main], h, e)
 	}
 	for i, step := range plan {
 		step.kept, step.last = kept, i == len(plan)-1
@@ -104,32 +118,72 @@ func (h *held) lend(ctx context.Context, job Job, variables map[string]string) (
 // invoke plays one stream to the handler and adds what happened to the evidence. A
 // process that came well out of it is held for the next invocation.
 func invoke(ctx context.Context, job Job, step invocation, h *held, e *result.Evidence) error {
-	id, trace := identity(job, *step.identity)
-	e.Sessions[step.role] = id.Session
-	started := time.Now()
-	at := len(e.Steps)
-	e.Steps = append(e.Steps, result.Step{Verb: "invoke", Args: []string{step.role}})
+	at := begin(job, step, e)
 	target, err := h.lend(ctx, job, step.variables)
 	if err != nil {
-		var refused *startError
-		if !errors.As(err, &refused) {
-			return fmt.Errorf("start the handler over %s: %w", job.Transport, err)
-		}
-		e.Steps[at].Error = &result.StepError{Kind: string(subject.BadRequest), Message: refused.Error()}
-		return ErrUnexpected
+		return notStarted(job, err, &e.Steps[at])
 	}
-	played, names, err := fakeruntime.Invocation{
-		Case: job.Case.ID, Told: job.Told, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: job.limit(), Kept: step.kept,
-	}.Play(ctx)
-	if end := played.Ended(); step.last || end == nil || !end.Success() {
+	p := play(ctx, job, step, target)
+	if step.last || !p.success() {
 		h.letGo()
 	}
-	if err != nil {
-		return err
+	return p.add(at, step.role, e)
+}
+
+// begin adds the step of an invocation to the evidence, and returns its index.
+func begin(job Job, step invocation, e *result.Evidence) int {
+	id, _ := identity(job, step)
+	e.Sessions[step.role] = id.Session
+	e.Steps = append(e.Steps, result.Step{Verb: "invoke", Args: []string{step.role}})
+	return len(e.Steps) - 1
+}
+
+// notStarted is what becomes of an invocation for which there is no process.
+func notStarted(job Job, err error, step *result.Step) error {
+	var refused *startError
+	if !errors.As(err, &refused) {
+		return fmt.Errorf("start the handler over %s: %w", job.Transport, err)
 	}
-	e.Invocations = append(e.Invocations, result.Invocation{Step: at, Role: step.role, Transcript: played, Objects: names})
+	step.Error = &result.StepError{Kind: string(subject.BadRequest), Message: refused.Error()}
+	return ErrUnexpected
+}
+
+// played is what came of an invocation.
+type played struct {
+	transcript transcript.Transcript
+	names      map[string]string
+	took       time.Duration
+	err        error
+}
+
+func play(ctx context.Context, job Job, step invocation, target fakeruntime.Target) (p played) {
+	id, trace := identity(job, step)
+	limit := job.limit()
+	if step.hold != nil {
+		limit *= 2 // it waits for another invocation, which has as long
+	}
+	started := time.Now()
+	p.transcript, p.names, p.err = fakeruntime.Invocation{
+		Case: job.Case.ID, Told: job.Told, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: limit, Kept: step.kept,
+		BeforeLast: step.hold,
+	}.Play(ctx)
+	p.took = time.Since(started)
+	return p
+}
+
+func (p played) success() bool {
+	end := p.transcript.Ended()
+	return end != nil && end.Success()
+}
+
+// add adds the invocation of a step to the evidence.
+func (p played) add(at int, role string, e *result.Evidence) error {
+	if p.err != nil {
+		return p.err
+	}
+	e.Invocations = append(e.Invocations, result.Invocation{Step: at, Role: role, Transcript: p.transcript, Objects: p.names})
 	e.Steps[at].Invocations = len(e.Invocations)
-	e.Steps[at].TookMS = time.Since(started).Milliseconds()
+	e.Steps[at].TookMS = p.took.Milliseconds()
 	return nil
 }
 
@@ -150,8 +204,12 @@ func target(ctx context.Context, job Job, variables map[string]string) (fakerunt
 
 // identity fills in what the case leaves open, the same in every run with the
 // same seed.
-func identity(job Job, given casefile.Identity) (protocol.Identity, fakeruntime.Trace) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s/%s", job.Seed, job.Case.ID, job.Transport))
+func identity(job Job, step invocation) (protocol.Identity, fakeruntime.Trace) {
+	given, from := *step.identity, fmt.Sprintf("%d/%s/%s", job.Seed, job.Case.ID, job.Transport)
+	if step.role == RoleBeside {
+		from += "/" + RoleBeside
+	}
+	sum := sha256.Sum256([]byte(from))
 	id := protocol.Identity{Agent: "conform-agent", Session: given.Session, Snapshot: 1, Metadata: given.Metadata}
 	if given.Agent != nil {
 		id.Agent = *given.Agent

@@ -174,6 +174,9 @@ func (a *app) reproPlayed(ctx context.Context, id string, f reproFlags, s *suite
 	if chosen.Kind != casefile.KindHandler {
 		return nil, notOfAHandler(chosen.ID)
 	}
+	if chosen.Handler.Beside != nil {
+		return nil, twoAtATime(chosen.ID)
+	}
 	name := f.subject
 	if name == "" {
 		name = referenceName
@@ -245,6 +248,8 @@ func (r *recorded) check() error {
 	switch {
 	case r.c.Kind != casefile.KindHandler:
 		return notOfAHandler(r.c.ID)
+	case r.c.Handler.Beside != nil:
+		return twoAtATime(r.c.ID)
 	case slices.Contains([]result.Verdict{result.Pass, result.NotApplicable}, r.judged.Verdict):
 		return fmt.Errorf("%s ends in %s: there is no failure to show", where, r.judged.Verdict)
 	case len(r.evidence.Invocations) == 0:
@@ -255,6 +260,10 @@ func (r *recorded) check() error {
 
 func notOfAHandler(id string) error {
 	return fmt.Errorf("%s is a case of runtimes: repro is for handlers; the evidence and the rerun line of the run are what there is for a runtime", id)
+}
+
+func twoAtATime(id string) error {
+	return fmt.Errorf("%s plays two invocations at the same time, and the scripts that repro writes play one after the other; the evidence and the rerun line of the run are what there is for such a case", id)
 }
 
 // pickOne is the case with the ID.

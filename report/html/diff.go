@@ -189,17 +189,20 @@ func markedDump(text string, mark int) []segment {
 
 // target is where a finding points to in the evidence.
 type target struct {
-	// control is set for the control of a case, number for one of several
+	// role is that of an invocation which is not the main one, number is for one of several
 	// invocations, from 1.
-	control bool
-	number  int
-	stream  string
-	record  int    // of the stream, from 1; 0 is none
-	output  int    // among the Outputs that are no answers of the agreement, from 1
-	name    string // of the record
-	path    string // of a member of the record
-	offset  int    // of a byte of the stream; -1 is none
+	role   string
+	number int
+	stream string
+	record int    // of the stream, from 1; 0 is none
+	output int    // among the Outputs that are no answers of the agreement, from 1
+	name   string // of the record
+	path   string // of a member of the record
+	offset int    // of a byte of the stream; -1 is none
 }
+
+// isOther reports whether a role is that of an invocation beside the main ones.
+func isOther(role string) bool { return role == "control" || role == "beside" }
 
 // pointed reads the place that a finding names, "invocation 2, stdout, record 1, byte
 // 17" for one. What is no such place points nowhere.
@@ -207,8 +210,8 @@ func pointed(where string) target {
 	t := target{offset: -1}
 	words := strings.Split(where, ", ")
 	switch first, number := numbered(words[0]); {
-	case words[0] == "control":
-		t.control, words = true, words[1:]
+	case isOther(words[0]):
+		t.role, words = words[0], words[1:]
 	case first == "invocation" && number > 0:
 		t.number, words = number, words[1:]
 	}

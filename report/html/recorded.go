@@ -49,7 +49,7 @@ func (l limits) recorded(e *result.Evidence, targets []target) *recorded {
 	w := wire{limits: l, targets: targets}
 	main := 0
 	for i := range e.Invocations {
-		if e.Invocations[i].Role != "control" {
+		if !isOther(e.Invocations[i].Role) {
 			main++
 		}
 		if len(r.Invocations) == l.streams {

@@ -102,14 +102,13 @@ type wire struct {
 	targets []target
 }
 
-// invocation shows one invocation, number from 1. Findings number those that are no
-// control: main.
+// invocation shows one invocation, number from 1. Findings number the main ones: main.
 func (w wire) invocation(inv *result.Invocation, number, of, main int) invocation {
 	t := &inv.Transcript
 	out := invocation{Title: w.title(inv, number, of)}
 	var mine []target
 	for _, p := range w.targets {
-		if p.control == (inv.Role == "control") && (p.number == 0 || p.number == main) {
+		if other := isOther(inv.Role); other && p.role == inv.Role || !other && p.role == "" && (p.number == 0 || p.number == main) {
 			mine = append(mine, p)
 		}
 	}

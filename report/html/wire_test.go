@@ -55,12 +55,13 @@ func TestAFindingPointsToItsPlace(t *testing.T) {
 		"stdout, record 2, byte 70":                {stream: "stdout", record: 2, offset: 70},
 		"answer, byte 0":                           {stream: "answer", offset: 0},
 		"invocation 2, answer, output 1, session":  {number: 2, stream: "answer", output: 1, path: "session", offset: -1},
-		"control, conform/observed, entry 1, body": {control: true, name: "conform/observed", offset: -1},
+		"control, conform/observed, entry 1, body": {role: "control", name: "conform/observed", offset: -1},
 		"end of the handler":                       {offset: -1},
 		"":                                         {offset: -1},
 		"stdout, byte 99999999999999999999":        {stream: "stdout", offset: -1},
 		"stdout, output 1, metadata.duration":      {stream: "stdout", output: 1, path: "metadata.duration", offset: -1},
-		"control":                                  {control: true, offset: -1},
+		"beside, answer, output 2, body":           {role: "beside", stream: "answer", output: 2, path: "body", offset: -1},
+		"control":                                  {role: "control", offset: -1},
 		"<script>, byte 3":                         {offset: -1},
 	} {
 		if diff := cmp.Diff(want, pointed(where), cmp.AllowUnexported(target{})); diff != "" {
