@@ -44,7 +44,8 @@ type Kind string
 // The kinds of change.
 const (
 	// Regressed: it is worse than it was. A result that is skipped, or can't be seen
-	// any more, is worse than one that passed.
+	// any more, is worse than one that passed: so is one that passed and is not there,
+	// when nothing but the subject can be the reason ([Compare]).
 	Regressed Kind = "regressed"
 	// Fixed: it passes, at the most with a warning, and did not.
 	Fixed Kind = "fixed"
@@ -81,13 +82,19 @@ func (d *Diff) HasRegressed() bool {
 	return slices.ContainsFunc(d.Cases, worse) || slices.ContainsFunc(d.Requirements, worse)
 }
 
-// Compare says what changed from run a to run b. Runs of different suites, or of
-// selections, are compared on what both have: what only one has is new or gone, and
-// makes no requirement regressed.
+// isGone reports whether the second run does not have it.
+func (c Change) isGone() bool { return c.After == "" }
+
+// Compare says what changed from run a to run b. Runs of different suites, of other
+// selections, or of subjects of different kinds are compared on what both have: what
+// only one has is new or gone, and makes no requirement regressed. Runs of one suite and
+// one choice of cases are to have the same results; what passed and is gone is regressed
+// there.
 func Compare(a, b *result.Run) *Diff {
 	a, b = ordered(a), ordered(b)
 	d := &Diff{Schema: DiffV1, A: compared(a), B: compared(b), Notes: notes(a, b), Cases: []Change{}, Requirements: []Change{}}
 	before, after := byResult(a), byResult(b)
+	same := haveToHaveTheSame(a, b)
 	worse := map[string]bool{} // cases with a common result that regressed, and requirements that fail anew in one
 	for _, key := range union(a.Cases, b.Cases) {
 		was, is := before[key], after[key]
@@ -100,6 +107,9 @@ func Compare(a, b *result.Run) *Diff {
 		c, changed := changeOf(was, is)
 		if !changed {
 			continue
+		}
+		if same && c.isGone() && badness(c.Before) <= badness(result.Warn) {
+			c.Kind, c.Is = Regressed, goneText
 		}
 		d.Cases = append(d.Cases, c)
 		worse[c.ID] = worse[c.ID] || c.Kind == Regressed
@@ -148,18 +158,48 @@ func sameKinds(a, b *result.Run) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a.Subject.Kinds)), slices.Sorted(slices.Values(b.Subject.Kinds)))
 }
 
+// goneText is the reason of a result that passed and that a run has not, which would
+// have to have it.
+const goneText = "the second run has no such result, though it is of the same suite and choice of cases"
+
+// haveToHaveTheSame reports whether nothing but the subjects can be the reason when one
+// of the runs has results that the other has not.
+func haveToHaveTheSame(a, b *result.Run) bool {
+	return a.Suite == b.Suite && sameChoice(a.Selection, b.Selection) && sameKinds(a, b)
+}
+
+// sameChoice reports whether two selections chose the same of the same suite. Of shards
+// that is not certain, since they deal out what a subject offers, nor of a choice that
+// another report made.
+func sameChoice(a, b result.Selection) bool {
+	if a.IsShard() || b.IsShard() || a.All != b.All {
+		return false
+	}
+	fromElsewhere := func(word string) bool {
+		return strings.HasPrefix(word, "--failed-from=") || strings.HasPrefix(word, "judge ")
+	}
+	return a.All || slices.Equal(a.Patterns, b.Patterns) && !slices.ContainsFunc(a.Patterns, fromElsewhere)
+}
+
 // vanished says that results are gone for which no suite or selection is the reason.
 func vanished(d *Diff, a, b *result.Run) []string {
-	n := 0
+	gone, passed := 0, 0
 	for _, c := range d.Cases {
-		if c.Kind == Gone {
-			n++
+		if c.isGone() {
+			gone++
+			if c.Kind == Regressed {
+				passed++
+			}
 		}
 	}
-	if n == 0 || a.Suite != b.Suite || !d.A.Whole || !d.B.Whole || !sameKinds(a, b) {
+	if gone == 0 || !haveToHaveTheSame(a, b) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s gone, though both runs are whole and of the same suite: the second subject offers less", count(n, "result"))}
+	note := fmt.Sprintf("%s gone, though both runs are of the same suite and choice of cases: the second subject offers less", count(gone, "result"))
+	if passed > 0 {
+		note += fmt.Sprintf("; %d of them passed, which counts as regressed", passed)
+	}
+	return []string{note}
 }
 
 // failAnew is the requirements of which a check fails in a result, and none did.

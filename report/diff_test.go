@@ -177,9 +177,71 @@ func TestDiffSaysWhatStandsInItsWay(t *testing.T) {
 	if diff := cmp.Diff(want, Compare(a, b).Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	gone := one(t, result.Pass)
+	failed, gone := one(t, result.Fail), one(t, result.Pass)
 	gone.Cases = nil
-	require.Equal(t, []string{"1 result gone, though both runs are whole and of the same suite: the second subject offers less"}, Compare(a, gone).Notes)
+	note := "1 result gone, though both runs are of the same suite and choice of cases: the second subject offers less"
+	require.Equal(t, []string{note}, Compare(failed, gone).Notes)
+	require.Equal(t, []string{note + "; 1 of them passed, which counts as regressed"}, Compare(a, gone).Notes)
+}
+
+// withoutHTTP is a run of a subject on two transports, and one of a subject that has
+// dropped one of them.
+func withoutHTTP(t testing.TB, v result.Verdict) (a, b *result.Run) {
+	before, after := newMaker(t), newMaker(t)
+	for _, m := range []*maker{before, after} {
+		m.requirement("P3/utf8", v, "handler/a/b")
+	}
+	c := result.Case{ID: "handler/a/b", Verdict: v, Reason: string(v)}
+	before.add(c, "subprocess", "http")
+	after.add(c, "subprocess")
+	return before.run, after.run
+}
+
+func TestAResultThatPassedAndIsGoneIsRegressed(t *testing.T) {
+	for v, want := range map[result.Verdict]string{
+		result.Pass: "regressed handler/a/b http pass",
+		result.Warn: "regressed handler/a/b http warn",
+		result.Fail: "gone handler/a/b http fail",
+		// What was skipped before has not become worse.
+		result.NotApplicable: "gone handler/a/b http not-applicable",
+		result.NotTestable:   "gone handler/a/b http not-testable",
+	} {
+		d := Compare(withoutHTTP(t, v))
+		require.Equal(t, []string{want}, lines(d.Cases))
+		require.Equal(t, strings.HasPrefix(want, "regressed"), d.HasRegressed(), v)
+	}
+	a, b := withoutHTTP(t, result.Pass)
+	a.Selection = result.Selection{Patterns: []string{"handler/a/*"}, Shard: "1/1"}
+	b.Selection = a.Selection
+	require.True(t, Compare(a, b).HasRegressed(), "the same filter on both")
+
+	var text bytes.Buffer
+	require.NoError(t, Compare(withoutHTTP(t, result.Pass)).WriteText(&text))
+	require.Contains(t, text.String(), "\nRESULTS REGRESSED: GONE\n  handler/a/b on http  pass -> gone\n    is: the second run has no such result, though it is of the same suite and choice of cases\n")
+}
+
+func TestWhatElseCanBeTheReasonIsGoneOnly(t *testing.T) {
+	for name, other := range map[string]func(a, b *result.Run){
+		"another suite":   func(a, b *result.Run) { b.Suite.Cases = "sha256:" + strings.Repeat("1b", 32) },
+		"another version": func(a, b *result.Run) { b.Suite.Version = "1.0.1" },
+		"a filter": func(a, b *result.Run) {
+			b.Selection.All, b.Selection.Patterns = false, []string{"--transport subprocess"}
+		},
+		"a shard":            func(a, b *result.Run) { b.Selection.Shard = "1/2" },
+		"a filter before it": func(a, b *result.Run) { a.Selection.All = false },
+		"the same shard":     func(a, b *result.Run) { a.Selection.Shard, b.Selection.Shard = "1/2", "1/2" },
+		"what failed before": func(a, b *result.Run) {
+			s := result.Selection{Patterns: []string{"--failed-from=report.json"}, Shard: "1/1"}
+			a.Selection, b.Selection = s, s
+		},
+		"other kinds": func(a, b *result.Run) { b.Subject.Kinds = []string{"handler", "runtime"} },
+	} {
+		a, b := withoutHTTP(t, result.Pass)
+		other(a, b)
+		d := Compare(a, b)
+		require.Equal(t, []string{"gone handler/a/b http pass"}, lines(d.Cases), name)
+		require.False(t, d.HasRegressed(), name)
+	}
 }
 
 func TestWhatOnlyOneRunHasIsShownInShort(t *testing.T) {

@@ -116,21 +116,29 @@ func (d *Diff) parts() []part {
 			noun    string
 			changes []Change
 		}{{"requirements", d.Requirements}, {"results", d.Cases}} {
-			p := part{title: fmt.Sprintf("%s %s", of.noun, k)}
+			// What is worse and what is not there any more have causes of their own, and
+			// of the second kind there may be very many.
+			there, gone := part{title: fmt.Sprintf("%s %s", of.noun, k)}, part{title: of.noun + " regressed: gone"}
 			if k == New || k == Gone {
-				p.title = fmt.Sprintf("%s %s", k, of.noun)
+				there.title, gone.title = fmt.Sprintf("%s %s", k, of.noun), fmt.Sprintf("%s %s", k, of.noun)
 			}
 			for _, c := range of.changes {
-				if c.Kind == k {
-					p.changes = append(p.changes, c)
+				switch {
+				case c.Kind != k:
+				case c.isGone():
+					gone.changes = append(gone.changes, c)
+				default:
+					there.changes = append(there.changes, c)
 				}
 			}
 			// What only one run has is seldom the question, and may be most of it.
-			if over := len(p.changes) - maxEchoes; over > 0 && (k == New || k == Gone) {
-				p.changes, p.more = p.changes[:maxEchoes], over
-			}
-			if len(p.changes) > 0 {
-				all = append(all, p)
+			for _, p := range []*part{&there, &gone} {
+				if over := len(p.changes) - maxEchoes; over > 0 && (k == New || p == &gone) {
+					p.changes, p.more = p.changes[:maxEchoes], over
+				}
+				if len(p.changes) > 0 {
+					all = append(all, *p)
+				}
 			}
 		}
 	}
@@ -177,6 +185,9 @@ func (c Change) verdicts() string {
 		return string(c.After)
 	case Gone:
 		return "was " + string(c.Before)
+	}
+	if c.isGone() {
+		return fmt.Sprintf("%s -> gone", c.Before)
 	}
 	if c.Before == c.After {
 		return fmt.Sprintf("still %s, for another reason", c.After)

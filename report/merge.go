@@ -28,7 +28,7 @@ type Shard struct {
 }
 
 // Merge puts the shards of one run together: every one of them, each once, in any
-// order, of the same suite, subject, choice, platform and seed. The run that it
+// order, of the same suite, subject, choice, platform, seed and repeat. The run that it
 // returns is, times aside, that of a run that was not split: it began with the first
 // shard, and lasted as long as all of them together.
 func Merge(shards []Shard) (*result.Run, error) {
@@ -137,6 +137,7 @@ func sameRun(a, b Shard) error {
 		{"choices of cases", "run every shard with the same patterns and filters", [2]any{a.Run.Selection.All, a.Run.Selection.Patterns}, [2]any{b.Run.Selection.All, b.Run.Selection.Patterns}},
 		{"platforms", "run every shard on one platform", a.Run.Platform, b.Run.Platform},
 		{"seeds", "give every shard the same --seed", a.Run.Seed, b.Run.Seed},
+		{"numbers of repeats", "give every shard the same --repeat", a.Run.Repeat, b.Run.Repeat},
 	} {
 		if !reflect.DeepEqual(of.a, of.b) {
 			return fmt.Errorf("the %s of %s and %s differ; %s", of.what, a.Name, b.Name, of.todo)

@@ -110,6 +110,7 @@ func TestShardsThatAreNoRunAreNotMerged(t *testing.T) {
 		"subject":   {func(s []Shard) []Shard { s[1].Run.Subject.Version = "2"; return s }, "the subjects of shard-1/3 and shard-2/3 differ"},
 		"features":  {func(s []Shard) []Shard { s[1].Run.Subject.Features = nil; return s }, "the subjects of shard-1/3 and shard-2/3 differ"},
 		"seed":      {func(s []Shard) []Shard { s[1].Run.Seed = 8; return s }, "the seeds of shard-1/3 and shard-2/3 differ; give every shard the same --seed"},
+		"repeat":    {func(s []Shard) []Shard { s[1].Run.Repeat = 3; return s }, "the numbers of repeats of shard-1/3 and shard-2/3 differ; give every shard the same --repeat"},
 		"selection": {func(s []Shard) []Shard { s[1].Run.Selection.All = false; return s }, "the choices of cases of shard-1/3 and shard-2/3 differ"},
 		"platform":  {func(s []Shard) []Shard { s[1].Run.Platform = "plan9/mips"; return s }, "the platforms of shard-1/3 and shard-2/3 differ"},
 		"case":      {func(s []Shard) []Shard { s[1].Run.Cases = append(s[1].Run.Cases, s[0].Run.Cases[0]); return s }, "shard-1/3 and shard-2/3 both have handler/a/00 on rpc: they are no shards of one run"},
