@@ -242,7 +242,7 @@ func (h *handlerCase) control(v *invocation) bool {
 	v.proven = v.proven || shownBy(expect, v)
 	for _, p := range h.parts(expect) {
 		if o := v.prove(p); o.verdict != result.Pass {
-			reason := fmt.Sprintf("the control does not hold, %s: wanted %s, got %s", p.key, o.want, o.got)
+			reason := fmt.Sprintf("can't be judged: the control, an invocation which shows that the handler is at work, did not hold, %s: wanted %s, got %s", p.key, o.want, o.got)
 			if o.where != "" {
 				reason += " (" + o.where + ")"
 			}

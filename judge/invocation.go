@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
 	"slices"
@@ -201,10 +200,7 @@ func (v *invocation) endWithStderr() string {
 	} else {
 		words += fmt.Sprintf(", and wrote %s: %s", count(n, "Output"), v.names())
 	}
-	if text := bytes.TrimSpace(v.stderr); len(text) > 0 {
-		words += "; stderr ends with " + tail(text, 300)
-	}
-	return words
+	return words + v.stderrTells()
 }
 
 // names lists the names of the Outputs.

@@ -13,6 +13,8 @@ import (
 type pair struct {
 	name, want, got string
 	equal           bool
+	// members is how an object of strings differs, a line for each member.
+	members []string
 }
 
 // comparison collects the fields of one thing that a case matches.
@@ -24,7 +26,7 @@ type comparison struct {
 }
 
 func (c *comparison) add(name, want, got string, equal bool) {
-	c.pairs = append(c.pairs, pair{name, want, got, equal})
+	c.pairs = append(c.pairs, pair{name: name, want: want, got: got, equal: equal})
 }
 
 // text compares a string field; an empty wanted one matches an absent one.
@@ -39,6 +41,7 @@ func (c *comparison) text(name string, want *string, got string) {
 func (c *comparison) strings(name string, want, got map[string]string) {
 	if want != nil {
 		c.add(name, showMap(want), showMap(got), maps.Equal(want, got))
+		c.pairs[len(c.pairs)-1].members = memberDiff(name, want, got)
 	}
 }
 
@@ -82,10 +85,8 @@ func (c *comparison) differs() (list []pair) {
 // finding tells how the thing that the comparison is about differs.
 func (c *comparison) finding(where string) finding {
 	list := c.differs()
-	want, got := map[string]string{}, map[string]string{}
 	var wants, gots []string
 	for _, p := range list {
-		want[p.name], got[p.name] = p.want, p.got
 		wants = append(wants, p.name+": "+p.want)
 		gots = append(gots, p.name+": "+p.got)
 	}
@@ -94,7 +95,7 @@ func (c *comparison) finding(where string) finding {
 		f.where += ", " + list[0].name
 	}
 	if f.diff == "" {
-		f.diff = structDiff(want, got)
+		f.diff = fieldDiff(list)
 	}
 	return f
 }
@@ -203,7 +204,7 @@ func (s sequence) lists() string {
 	for k := range s.got {
 		got = append(got, s.labelGot(k))
 	}
-	return structDiff(want, got)
+	return listDiff(want, got)
 }
 
 func count(n int, what string) string {

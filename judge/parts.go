@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,8 +105,8 @@ func checkExit(want string) func(*invocation) outcome {
 			return passed()
 		}
 		got := v.end()
-		if text := bytes.TrimSpace(v.stderr); len(text) > 0 && !success {
-			got += "; stderr ends with " + tail(text, 300)
+		if !success {
+			got += v.stderrTells()
 		}
 		return failed(finding{where: v.where("end of the handler"), want: words, got: got})
 	}
@@ -196,7 +195,7 @@ func checkStderr(want string, v *invocation) outcome {
 	}
 	got := "nothing on stderr"
 	if len(v.stderr) > 0 {
-		got = "stderr that ends with " + tail(v.stderr, 300)
+		got = fmt.Sprintf("%s on stderr%s", count(len(v.stderr), "byte"), v.stderrTells())
 	}
 	return failed(finding{where: v.where("stderr"), want: "text that contains " + quote(want), got: got})
 }
@@ -268,7 +267,7 @@ func (h *handlerCase) checkSameOutputs(v *invocation) outcome {
 	}
 	return failed(finding{
 		where: v.where(v.output()), want: "the same Outputs as in invocation 1", got: "others",
-		diff: structDiff(want, got),
+		diff: listDiff(want, got),
 	})
 }
 

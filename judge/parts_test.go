@@ -218,7 +218,7 @@ func TestBeforeCloseDeliveredAndStderr(t *testing.T) {
 
 	text = partCase("  exit: 0\n  stderr: diagnostic 4711\n")
 	looks(t, "there", text, evidence(invoked("main", "", stderr("x diagnostic 4711\n"))), result.Pass, "")
-	looks(t, "elsewhere", text, evidence(invoked("main", goodOutput, stderr("diagnostic 12\n"))), result.Fail, `stderr that ends with "diagnostic 12\n"`)
+	looks(t, "elsewhere", text, evidence(invoked("main", goodOutput, stderr("diagnostic 12\n"))), result.Fail, `14 bytes on stderr; stderr ends with "diagnostic 12"`)
 }
 
 func TestSameOutputsOfAllInvocations(t *testing.T) {

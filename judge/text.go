@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"pugmark.dev/conform/result"
 )
 
 // maxText is how many bytes of want, got and diff a finding keeps, each.
@@ -46,16 +46,18 @@ func quoteBytes(b []byte) string {
 	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(string(b[:most])), len(b))
 }
 
-// tail shows the end of a long text, on one line.
-func tail(b []byte, n int) string {
-	if len(b) <= n {
-		return strconv.Quote(string(b))
+// stderrTells is the line of the diagnostics that says why the handler ended as it
+// did, else their last one, to stand behind what became of it. All of them are in the
+// evidence.
+func (v *invocation) stderrTells() string {
+	switch line, isReason := result.DiagnosticSummary(string(v.stderr)); {
+	case line == "":
+		return ""
+	case isReason:
+		return "; stderr says " + quote(line)
+	default:
+		return "; stderr ends with " + quote(line)
 	}
-	b = b[len(b)-n:]
-	for len(b) > 0 && !utf8.RuneStart(b[0]) {
-		b = b[1:]
-	}
-	return "..." + strconv.Quote(string(b))
 }
 
 // differ is the byte diff of two bodies: the first difference with what stands
@@ -92,12 +94,6 @@ func printable(b []byte) string {
 		out[i] = c
 	}
 	return string(out)
-}
-
-// structDiff is a structural diff (-want +got). The library varies its white
-// space on purpose; reports of the same evidence have to be the same bytes.
-func structDiff(want, got any) string {
-	return clip(strings.ReplaceAll(cmp.Diff(want, got), "\u00a0", " "), maxText)
 }
 
 // hexAround shows the bytes of a stream around an offset, in hex and as text.
