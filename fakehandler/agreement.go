@@ -31,6 +31,9 @@ type Agreement struct {
 	// Getenv looks up a variable (section 13); os.Getenv when nil. On rpc and http
 	// the request is read instead (reading R32).
 	Getenv func(name string) string
+	// Identity makes of the identity in an invocation's request or environment what
+	// its code is told of it when it asks (section 13).
+	Identity func(own protocol.Identity) func() protocol.Identity
 	// Input wraps the stream of Inputs (section 4).
 	Input func(io.Reader) io.Reader
 	// Output wraps the stream of Outputs (section 5). It gets each record, with its
@@ -82,6 +85,10 @@ var ErrToldToFail = errors.New("told to fail by " + NameInstructions)
 // invocation has failed; Outputs may have been written before.
 func (a Agreement) Run(ctx context.Context, inv Invocation) error {
 	in, out := inv.Input, inv.Output
+	identity := func() protocol.Identity { return inv.Identity }
+	if a.Identity != nil {
+		identity = a.Identity(inv.Identity)
+	}
 	if a.Input != nil {
 		in = a.Input(in)
 	}
@@ -100,7 +107,7 @@ func (a Agreement) Run(ctx context.Context, inv Invocation) error {
 		servers = newTransport()
 	}
 	t := &turn{
-		inv: inv, log: log, encoder: protocol.NewEncoder(out), diagnostics: a.diagnostics(),
+		inv: inv, identity: identity, log: log, encoder: protocol.NewEncoder(out), diagnostics: a.diagnostics(),
 		fetcher: fetcher{servers: servers, trace: inv.Trace.Valid()},
 	}
 	t.session = t

@@ -158,11 +158,14 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // TestSeamsAreUsed: every field of Agreement stands in the way of what it says.
 func TestSeamsAreUsed(t *testing.T) {
-	var writes, closes, reads, asked, responded int
+	var writes, closes, reads, asked, responded, told int
 	var diagnostics, out bytes.Buffer
 	a := Agreement{
 		Getenv: func(name string) string {
 			return map[string]string{"PUGMARK_SESSION_ID": sessionID}[name]
+		},
+		Identity: func(own protocol.Identity) func() protocol.Identity {
+			return func() protocol.Identity { told++; own.Agent = "another"; return own }
 		},
 		Input:  func(r io.Reader) io.Reader { reads++; return slow{r} },
 		Output: func(w io.Writer) io.Writer { return tally{w, &writes, &closes} },
@@ -185,4 +188,8 @@ func TestSeamsAreUsed(t *testing.T) {
 	defer server.Close()
 	require.Equal(t, out.String(), post(t, server.URL, instructions+"{}").Body)
 	requireDiff(t, "over HTTP", []int{2, 2, 4, 2, 1}, []int{reads, asked, writes, closes, responded})
+
+	instructions, _ = instruct(t, `{"op":"observe"}`, nil)
+	require.Contains(t, string(decodeData(post(t, server.URL, instructions+"{}").Body)), `"agent":"another"`)
+	require.Equal(t, 1, told)
 }

@@ -19,6 +19,7 @@ import (
 // turn is one invocation of the agreement handler after its log was read.
 type turn struct {
 	inv         Invocation
+	identity    func() protocol.Identity
 	log         *sessionLog
 	encoder     *protocol.Encoder
 	diagnostics io.Writer
@@ -146,8 +147,9 @@ func (t *turn) operate(ctx context.Context, text json.RawMessage) error {
 // observe reports all that the handler knows.
 func (t *turn) observe(ctx context.Context) error {
 	entries := t.session.Entries()
+	who := t.identity()
 	o := observed{
-		Session: t.inv.Identity.Session, Agent: t.inv.Identity.Agent, Metadata: t.inv.Identity.Metadata,
+		Session: who.Session, Agent: who.Agent, Metadata: who.Metadata,
 		Entries: make([]observedEntry, 0, len(entries)), Events: t.session.Events(),
 	}
 	if o.Metadata == nil {
@@ -157,7 +159,7 @@ func (t *turn) observe(ctx context.Context) error {
 		o.Events = []Event{}
 	}
 	if t.inv.SnapshotKnown {
-		o.Snapshot = &t.inv.Identity.Snapshot
+		o.Snapshot = &who.Snapshot
 	}
 	for _, e := range entries {
 		o.Entries = append(o.Entries, observedEntry{

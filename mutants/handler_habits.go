@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"pugmark.dev/conform/fakehandler"
@@ -122,6 +123,30 @@ func handlerHabits() []Twin {
 				return fakehandler.Agreement{Output: func(w io.Writer) io.Writer { return &pausesLast{w: w} }}
 			},
 		},
+		{
+			ID: "handler/reads-slowly", Sentence: "It takes 20 ms before each of its first five reads of an input.",
+			Handler: func() fakehandler.Agreement {
+				return fakehandler.Agreement{Input: func(r io.Reader) io.Reader { return &hesitant{r: r} }}
+			},
+		},
+		{
+			ID: "handler/keeps-one-table-for-all", Sentence: "What it is told of its invocations stands in one table, by the number of the invocation.",
+			Handler: func() fakehandler.Agreement {
+				var mu sync.Mutex
+				table := []protocol.Identity{}
+				return fakehandler.Agreement{Identity: func(own protocol.Identity) func() protocol.Identity {
+					mu.Lock()
+					defer mu.Unlock()
+					number := len(table)
+					table = append(table, own)
+					return func() protocol.Identity {
+						mu.Lock()
+						defer mu.Unlock()
+						return table[number]
+					}
+				}}
+			},
+		},
 		habit("shows-no-schema", "It does not give out the schema and the size of an entry.",
 			sdk{entries: func(s fakehandler.Session) []fakehandler.Entry {
 				entries := s.Entries()
@@ -191,6 +216,19 @@ func failsOnAnotherVersion(r io.Reader) io.Reader {
 		}
 		return o, nil
 	})
+}
+
+// hesitant waits before its first reads.
+type hesitant struct {
+	r     io.Reader
+	reads int
+}
+
+func (h *hesitant) Read(p []byte) (int, error) {
+	if h.reads++; h.reads <= 5 {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return h.r.Read(p)
 }
 
 // inTheEnd keeps what is written until it is closed.

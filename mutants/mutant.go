@@ -85,7 +85,7 @@ func kindOf(handler bool) string {
 func All() []Mutant {
 	return slices.Concat(
 		handlerWriters(), handlerReaders(), handlerFields(), handlerFetchers(), handlerConduct(),
-		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(), handlerExtremes(),
+		handlerSDKs(), handlerAnswers(), handlerMemory(), handlerTraces(), handlerExtremes(), handlerMixers(),
 		runtimeReaders(), runtimeWriters(), runtimeStreams(), runtimeProcesses(), runtimeStores(),
 		runtimeChildren(), runtimeForks(), runtimeLineages(), runtimeWrites(), runtimeIdentities(),
 		runtimeStoredBodies(), runtimeManifests(), runtimeCommits(), runtimeEntries(),

@@ -70,5 +70,5 @@ func (k *killer) command(id string) *subject.ResolvedCommand {
 
 // handlerFeatures is what the handler of the agreement claims.
 func handlerFeatures() []string {
-	return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page"}
+	return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page", "concurrent"}
 }

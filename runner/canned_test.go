@@ -124,6 +124,7 @@ func instructed(t *testing.T) (*spec.Spec, []*casefile.Case) {
 // harness's own `delivered`.
 func isOfForm(id string) bool {
 	_, id, _ = strings.Cut("/"+id, "/")
+	id = strings.TrimPrefix(id, "beside/")
 	if n := strings.TrimLeft(id, "0123456789"); n != id {
 		id = strings.TrimPrefix(n, "/")
 	}

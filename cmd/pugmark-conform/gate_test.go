@@ -290,7 +290,7 @@ func TestDocumentedGatesNameInputs(t *testing.T) {
 // can be seen at all.
 func TestDoctorHasACaseForEachClaim(t *testing.T) {
 	_, cases := builtIn(t)
-	seen := []string{"instructions", "concurrent", "once", "until-idle", "log", "inspect", "rpc", "http"} // otherwise, or not at all
+	seen := []string{"instructions", "once", "until-idle", "log", "inspect", "rpc", "http"} // otherwise, or not at all
 	for _, kind := range []string{subject.KindHandler, subject.KindRuntime} {
 		of := doctorFeatures(kind)
 		for _, feature := range subject.Features(kind) {

@@ -110,7 +110,7 @@ func reference() (runner.Subject, error) {
 				Name: referenceName, Subprocess: command(), RPC: command(),
 				HTTP: command("127.0.0.1:{port}"),
 			},
-			Features: []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page"},
+			Features: []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page", "concurrent"},
 		},
 		Runtime: &runner.RuntimeSide{
 			RuntimeSubject: stage.RuntimeSubject{Name: referenceName, Ops: ops}, Features: ops.Features(),

@@ -178,7 +178,7 @@ def emit(line):
 
 
 if os.environ.get("PUGMARK_RPC_URL") == "fd://3":
-    server = http.server.HTTPServer(("127.0.0.1", 0), Service, bind_and_activate=False)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service, bind_and_activate=False)
     server.socket = socket.socket(fileno=3)
     server.serve_forever()
 else:
