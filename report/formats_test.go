@@ -108,7 +108,7 @@ func TestAStoredReportRendersToTheSameBytes(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			r := Renderer{Registry: registry(t), Evidence: evidence}
 			want := rendered(t, f.render, r, run)
-			back, err := ReadJSON(strings.NewReader(written(t, run)))
+			back, err := decoded([]byte(written(t, run)))
 			require.NoError(t, err)
 			require.True(t, want == rendered(t, f.render, r, back))
 			require.True(t, want == rendered(t, f.render, r, shuffled(run, 3)))

@@ -19,7 +19,7 @@ const maxAnnotations = 10
 // SHOULD. Of more than GitHub shows the last one counts the rest. They have to be
 // printed by a step of a job.
 func (r Renderer) GitHub(w io.Writer, run *result.Run) error {
-	stored, err := asStored(run)
+	stored, err := AsStored(run)
 	if err != nil {
 		return fmt.Errorf("write annotations: %w", err)
 	}

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json"
 
+	"pugmark.dev/conform/coverage"
 	"pugmark.dev/conform/result"
 )
 
@@ -42,12 +44,36 @@ var ErrIncomplete = errors.New("the report is not complete")
 // ReadJSON reads a report that [WriteJSON] wrote. A report that is cut short or
 // lacks `complete` wraps [ErrIncomplete]; one of another schema, with a member or
 // a verdict that the schema does not have, or with text after it is refused with
-// the place.
+// the place. So is one of which totals, verdicts and cases don't agree: it was changed
+// after it was written, and what it concludes is not what was seen.
 func ReadJSON(r io.Reader) (*result.Run, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}
+	run, err := decoded(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := coverage.Disagreement(run); err != nil {
+		return nil, fmt.Errorf("read the report: %w; take the file that the run wrote, or run again", err)
+	}
+	return run, nil
+}
+
+// AsStored is the run as a reader of its report gets it. Every format is made of that,
+// so that the same report gives the same bytes, whether it comes from the file or from
+// memory.
+func AsStored(run *result.Run) (*result.Run, error) {
+	var text bytes.Buffer
+	if err := WriteJSON(&text, run); err != nil {
+		return nil, err
+	}
+	return decoded(text.Bytes())
+}
+
+// decoded is the run that the text of a report holds, whatever it says.
+func decoded(data []byte) (*result.Run, error) {
 	if err := readable(data); err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}

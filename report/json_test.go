@@ -64,7 +64,7 @@ func TestReportHasTheShapeOfTheContract(t *testing.T) {
 }
 
 func TestReportComesBackAsItWas(t *testing.T) {
-	back, err := ReadJSON(strings.NewReader(written(t, sample(t))))
+	back, err := decoded([]byte(written(t, sample(t))))
 	require.NoError(t, err)
 	want := ordered(sample(t))
 	want.Complete = true
@@ -91,7 +91,7 @@ func TestReportHoldsBytesOfSubjectsVisiblyAndValidates(t *testing.T) {
 	poison(run, hostile)
 	text := written(t, run)
 	require.NoError(t, schema.Validate([]byte(text)))
-	back, err := ReadJSON(strings.NewReader(text))
+	back, err := decoded([]byte(text))
 	require.NoError(t, err)
 	want := strings.ReplaceAll(hostile, "\xff\xfe", `\xff\xfe`)
 	require.Equal(t, want, back.Cases[0].Checks[0].Got)
@@ -112,7 +112,7 @@ func TestReportIsBounded(t *testing.T) {
 	text := written(t, run)
 	require.Less(t, len(text), 3*(64<<10)+16<<10)
 	require.Contains(t, text, fmt.Sprintf("é ... (%d bytes left out) ... é", 50<<20-64<<10))
-	_, err := ReadJSON(strings.NewReader(text))
+	_, err := decoded([]byte(text))
 	require.NoError(t, err)
 }
 

@@ -79,7 +79,7 @@ type (
 // not live through; skipped are what the subject declared away and known failures,
 // each with its reason. The text is XML 1.0 whatever the subject wrote.
 func (r Renderer) JUnit(w io.Writer, run *result.Run) error {
-	stored, err := asStored(run)
+	stored, err := AsStored(run)
 	if err != nil {
 		return fmt.Errorf("write JUnit: %w", err)
 	}

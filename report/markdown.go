@@ -22,7 +22,7 @@ const mdReserve = 4 << 10
 // has no room is counted. Nothing that a subject wrote is markup in it, or names
 // anyone.
 func (r Renderer) Markdown(w io.Writer, run *result.Run) error {
-	stored, err := asStored(run)
+	stored, err := AsStored(run)
 	if err != nil {
 		return fmt.Errorf("write Markdown: %w", err)
 	}

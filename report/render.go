@@ -1,11 +1,6 @@
 package report
 
-import (
-	"bytes"
-
-	"pugmark.dev/conform/result"
-	"pugmark.dev/conform/spec"
-)
+import "pugmark.dev/conform/spec"
 
 // Renderer writes a run in the formats that are made from its report and what
 // stands beside it: JUnit, Markdown and GitHub annotations. The zero value works.
@@ -21,13 +16,4 @@ type Renderer struct {
 	// Place is the file that annotations about a case point at, as a path from where
 	// the run was started; empty, or nil, is none.
 	Place func(caseID string) string
-}
-
-// asStored is the run as a reader of its report gets it.
-func asStored(run *result.Run) (*result.Run, error) {
-	var text bytes.Buffer
-	if err := WriteJSON(&text, run); err != nil {
-		return nil, err
-	}
-	return ReadJSON(&text)
 }

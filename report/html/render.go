@@ -29,7 +29,7 @@ var assets embed.FS
 // same bytes. A page of a full run has at most [MaxSize] bytes; only one whose
 // findings alone are longer is larger.
 func Render(w io.Writer, run *result.Run, s *spec.Spec, evidence string) error {
-	stored, err := asStored(run)
+	stored, err := report.AsStored(run)
 	if err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
@@ -57,15 +57,6 @@ func Render(w io.Writer, run *result.Run, s *spec.Spec, evidence string) error {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
-}
-
-// asStored is the run as a reader of its report gets it.
-func asStored(run *result.Run) (*result.Run, error) {
-	var text bytes.Buffer
-	if err := report.WriteJSON(&text, run); err != nil {
-		return nil, err
-	}
-	return report.ReadJSON(&text)
 }
 
 // printer puts the page together from its fixed parts and the template. The fixed
