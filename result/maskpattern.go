@@ -1,12 +1,13 @@
 package result
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -26,23 +27,35 @@ type hit struct {
 }
 
 // patternsOf is the forms of a value that are not made by escaping single
-// characters, which [pattern.match] sees through.
+// characters, which [fold] sees through: itself, and what can be seen of it in the
+// base64 of something, in base64 of that, and so on, three times over.
 func patternsOf(name, value string) []pattern {
-	texts := []string{value}
-	// What is encoded in base64 may be JSON that holds the value.
-	for _, quoted := range jsonForms(value) {
-		if !slices.Contains(texts, quoted) {
-			texts = append(texts, quoted)
-		}
-	}
 	all := []pattern{{name: name, text: value}}
-	for _, text := range texts {
-		for shift := range 3 {
-			all = append(all, base64Pattern(name, text, shift)...)
+	// What is encoded in base64 may be JSON or a URL that holds the value.
+	texts := append([]string{value, url.QueryEscape(value), url.PathEscape(value)}, jsonForms(value)...)
+	slices.Sort(texts)
+	for _, text := range slices.Compact(texts) {
+		for _, once := range inBase64(pattern{name: name, text: text}) {
+			all = append(all, once)
+			for _, form := range slashForms(once.text) {
+				twice := once
+				twice.text = form
+				for _, twice := range inBase64(twice) {
+					all = append(all, twice)
+					if text == value && len(value) <= maxThrice {
+						all = append(all, inBase64(twice)...)
+					}
+				}
+			}
 		}
 	}
 	return all
 }
+
+// maxThrice is how many bytes a value may have to be looked for in base64 of base64 of
+// base64, which has a hundred forms: no token is longer, and a key of many lines is
+// found by its lines.
+const maxThrice = 512
 
 // jsonForms is a text as the usual JSON writers escape it, without the quotes.
 func jsonForms(value string) []string {
@@ -63,186 +76,138 @@ func jsonForms(value string) []string {
 	return []string{inner, plain, ascii.String(), strings.ReplaceAll(plain, "/", `\/`)}
 }
 
-// base64Pattern is what of a text can be seen in the base64 of something longer, in
-// which shift bytes stand before it in its group of three. Both alphabets.
-func base64Pattern(name, text string, shift int) []pattern {
-	encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), text...))
-	p := pattern{name: name}
-	// The first characters hold bits of what is before.
-	skip := []int{0, 2, 3}[shift]
-	if shift > 0 {
-		p.before = 1
+// slashForms is base64 as it may stand in JSON that is encoded in turn.
+func slashForms(text string) []string {
+	if !strings.Contains(text, "/") {
+		return []string{text}
 	}
-	if (shift+len(text))%3 != 0 { // the last one of what is after
-		encoded = encoded[:len(encoded)-1]
-		p.after = 1
-	}
-	p.text = encoded[skip:]
-	all := []pattern{p}
-	if url := strings.NewReplacer("+", "-", "/", "_").Replace(p.text); url != p.text {
-		p.text = url
-		all = append(all, p)
+	return []string{text, strings.ReplaceAll(text, "/", `\/`)}
+}
+
+// inBase64 is what of a pattern can be seen in the base64 of something longer, with
+// none, one or two bytes before it in its group of three. Both alphabets.
+func inBase64(p pattern) (all []pattern) {
+	const byteBits, charBits = 8, 6
+	for shift := range 3 {
+		encoded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), p.text...))
+		// The first and last characters hold bits of what is beside it too.
+		begin := (shift*byteBits + charBits - 1) / charBits
+		end := (shift + len(p.text)) * byteBits / charBits
+		form := pattern{name: p.name, text: encoded[begin:end]}
+		form.before = begin - floorDiv((shift-p.before)*byteBits, charBits)
+		form.after = -floorDiv(-(shift+len(p.text)+p.after)*byteBits, charBits) - end
+		all = append(all, form)
+		if other := strings.NewReplacer("+", "-", "/", "_").Replace(form.text); other != form.text {
+			form.text = other
+			all = append(all, form)
+		}
 	}
 	return all
 }
 
+func floorDiv(a, b int) int {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// foldedPatterns is the patterns as they stand in folded data.
+func foldedPatterns(patterns []pattern) []pattern {
+	var all []pattern
+	add := func(p pattern, text string) {
+		// What follows may turn the end of it into an escape.
+		p.text = text
+		if n := strings.LastIndexByte(p.text, '%'); n >= 0 && n >= len(p.text)-2 {
+			p.text = p.text[:n]
+		}
+		if len(p.text) >= MinSecret || p.text == text && len(text) >= keySize {
+			all = append(all, p)
+		}
+	}
+	for _, p := range patterns {
+		text := foldText(p.text)
+		add(p, text)
+		// So may what stands before it do with its beginning.
+		if behind := foldText(`\` + p.text); behind != text {
+			add(p, behind)
+		}
+	}
+	return all
+}
+
+// ordered is patterns by their length, the longest first, as it may hold another;
+// of equal ones the first stands.
+func ordered(patterns []pattern) []pattern {
+	seen := map[string]bool{}
+	patterns = slices.DeleteFunc(slices.Clone(patterns), func(p pattern) bool {
+		was := seen[p.text]
+		seen[p.text] = true
+		return was
+	})
+	slices.SortStableFunc(patterns, func(a, b pattern) int { return cmp.Compare(len(b.text), len(a.text)) })
+	return patterns
+}
+
 // find returns where secrets stand, in order, none in another.
-func (m *Mask) find(data []byte) (hits []hit) {
-	for i := 0; i < len(data); {
-		h, ok := m.at(data, i)
-		if !ok {
-			i++
+func (m *Mask) find(data []byte) []hit {
+	f := fold(data)
+	hits := search(m.folded, &f)
+	if len(f.spans) > 0 {
+		// A value may look as if it were escaped, or be the end of an escape.
+		hits = append(hits, search(m.plain, &folded{source: data, text: data})...)
+		slices.SortStableFunc(hits, func(a, b hit) int {
+			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+		})
+	}
+	return apart(hits)
+}
+
+// search finds what an index has in a folded text.
+func search(x *index, f *folded) (hits []hit) {
+	for i := range f.text {
+		p := x.at(f.text, i)
+		if p == nil {
 			continue
 		}
-		if n := len(hits); n > 0 && h.start < hits[n-1].end {
-			h.start = hits[n-1].end
+		begin, end := i, i+len(p.text)-1
+		for n := p.before; n > 0 && begin > 0 && f.isBase64(begin-1); n-- {
+			begin--
+		}
+		for n := p.after; n > 0 && end+1 < len(f.text) && f.isBase64(end+1); n-- {
+			end++
+		}
+		h := hit{name: p.name}
+		h.start, _ = f.place(begin)
+		_, h.end = f.place(end)
+		if n := len(hits); n > 0 && hits[n-1].name == h.name && h.start < hits[n-1].end {
+			// A text that repeats itself would be found at every byte.
+			hits[n-1].start, hits[n-1].end = min(hits[n-1].start, h.start), max(hits[n-1].end, h.end)
+			continue
 		}
 		hits = append(hits, h)
-		i = h.end
 	}
 	return hits
 }
 
-// at looks for a secret that begins at an offset.
-func (m *Mask) at(data []byte, i int) (hit, bool) {
-	try := func(p *pattern) (hit, bool) {
-		end, ok := match(data, i, p.text, 0)
-		if !ok {
-			return hit{}, false
-		}
-		h := hit{start: i, end: end, name: p.name}
-		for n := p.before; n > 0 && h.start > 0 && isBase64(data[h.start-1]); n-- {
-			h.start--
-		}
-		for n := p.after; n > 0 && h.end < len(data) && isBase64(data[h.end]); n-- {
-			h.end++
-		}
-		return h, true
-	}
-	c := data[i]
-	for _, p := range m.first[c] {
-		if h, ok := try(p); ok {
-			return h, true
-		}
-	}
-	if c == '%' || c == '\\' || c == '+' { // any character may begin with these
-		for n := range m.patterns {
-			if h, ok := try(&m.patterns[n]); ok {
-				return h, true
-			}
-		}
-	}
-	return hit{}, false
-}
-
-func isBase64(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '+' || c == '/' || c == '-' || c == '_'
-}
-
-// maxEscapes is how many times over a text may have been escaped for JSON: each time
-// doubles the backslashes.
-const maxEscapes = 4
-
-// match holds text against data from offset i on, from byte n of the text on, and
-// returns where the match ends. Each character of the text may stand there as it is,
-// percent-encoded, or escaped for JSON.
-func match(data []byte, i int, text string, n int) (end int, ok bool) {
-	for n < len(text) {
-		if i >= len(data) {
-			return 0, false
-		}
-		c, want := data[i], text[n]
+// apart is hits of which none lies in another: what two of them share goes to the
+// first.
+func apart(hits []hit) []hit {
+	var all []hit
+	for _, h := range hits {
+		n := len(all)
 		switch {
-		case c == '%':
-			if b, ok := hexByte(data, i+1); ok && b == want {
-				if end, ok := match(data, i+3, text, n+1); ok {
-					return end, true
-				}
-			}
-		case c == '\\':
-			if end, ok := matchEscaped(data, i, text, n); ok {
-				return end, true
-			}
-		case c == '+' && want == ' ': // in a query
-			if end, ok := match(data, i+1, text, n+1); ok {
-				return end, true
-			}
-		}
-		if c != want {
-			return 0, false
-		}
-		i, n = i+1, n+1
-	}
-	return i, true
-}
-
-// matchEscaped is match where data has a backslash.
-func matchEscaped(data []byte, i int, text string, n int) (end int, ok bool) {
-	run := i
-	for run < len(data) && data[run] == '\\' {
-		run++
-	}
-	if text[n] == '\\' { // itself escaped, once or more often
-		for times, length := 1, 2; times <= maxEscapes && i+length <= run; times, length = times+1, length*2 {
-			if end, ok := match(data, i+length, text, n+1); ok {
-				return end, true
-			}
+		case n == 0 || h.start >= all[n-1].end:
+			all = append(all, h)
+		case h.end <= all[n-1].end:
+			all[n-1].start = min(all[n-1].start, h.start)
+		case h.name == all[n-1].name:
+			all[n-1].end = h.end
+		default:
+			h.start = all[n-1].end
+			all = append(all, h)
 		}
 	}
-	if run >= len(data) || run-i >= 1<<maxEscapes {
-		return 0, false
-	}
-	if data[run] == 'u' {
-		r, after, ok := unicodeEscape(data, run)
-		if !ok {
-			return 0, false
-		}
-		want, size := utf8.DecodeRuneInString(text[n:])
-		if r != want || want == utf8.RuneError {
-			return 0, false
-		}
-		return match(data, after, text, n+size)
-	}
-	const short, means = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	if k := strings.IndexByte(short, data[run]); k >= 0 && means[k] == text[n] {
-		return match(data, run+1, text, n+1)
-	}
-	return 0, false
-}
-
-// unicodeEscape reads u and four digits at the offset, and of a surrogate its other
-// half behind any number of backslashes.
-func unicodeEscape(data []byte, i int) (r rune, after int, ok bool) {
-	high, ok := hex4(data, i+1)
-	if !ok {
-		return 0, 0, false
-	}
-	after = i + 5
-	if !utf16.IsSurrogate(high) {
-		return high, after, true
-	}
-	for after < len(data) && data[after] == '\\' {
-		after++
-	}
-	if after >= len(data) || data[after] != 'u' {
-		return 0, 0, false
-	}
-	low, ok := hex4(data, after+1)
-	return utf16.DecodeRune(high, low), after + 5, ok
-}
-
-func hex4(data []byte, i int) (rune, bool) {
-	if i+4 > len(data) {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(string(data[i:i+4]), 16, 16)
-	return rune(v), err == nil
-}
-
-func hexByte(data []byte, i int) (byte, bool) {
-	if i+2 > len(data) {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(string(data[i:i+2]), 16, 8)
-	return byte(v), err == nil
+	return all
 }
