@@ -33,6 +33,10 @@ type KnownFailure struct {
 	Requirements []string `yaml:"requirements,omitempty"`
 	// Checks is the IDs of the checks that fail there, in the place of requirements.
 	Checks []string `yaml:"checks,omitempty"`
+	// Where is the places at which they fail, as reports name them but with `a byte` in
+	// the place of a byte's number; anywhere when absent. Of what is not-testable it is
+	// where the control failed.
+	Where []string `yaml:"where,omitempty"`
 	// Matches is how many results the entry may match; a glob has to say it.
 	Matches int `yaml:"matches,omitempty"`
 	// Reason says why this is known, and not mended.
@@ -106,7 +110,7 @@ func ParseKnownFailures(file string, data []byte, registry Registry) ([]KnownFai
 		at := list.item(i)
 		entries[i].Line = at.node.Line
 		entries[i].check(at, registry)
-		key := fmt.Sprintf("%q", []any{entries[i].Case, entries[i].Transport, entries[i].Verdict, entries[i].Requirements, entries[i].Checks})
+		key := fmt.Sprintf("%q", []any{entries[i].Case, entries[i].Transport, entries[i].Verdict, entries[i].Requirements, entries[i].Checks, entries[i].Where})
 		if line, twice := first[key]; twice {
 			at.fault("this entry is there twice, first on line %d: remove one", line)
 		}
@@ -157,9 +161,11 @@ func (k *KnownFailure) check(at place, registry Registry) {
 			spot.fault("unknown requirement %s; `pugmark-conform list` shows what there is", id)
 		}
 	}
-	for i, id := range k.Checks {
-		if slices.Contains(k.Checks[:i], id) || strings.TrimSpace(id) == "" {
-			at.key("checks").item(i).fault("%q is there twice, or empty", id)
+	for key, list := range map[string][]string{"checks": k.Checks, "where": k.Where} {
+		for i, id := range list {
+			if slices.Contains(list[:i], id) || strings.TrimSpace(id) == "" {
+				at.key(key).item(i).fault("%q is there twice, or empty", id)
+			}
 		}
 	}
 }

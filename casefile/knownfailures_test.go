@@ -21,6 +21,7 @@ known-failures:
     transport: rpc
     verdict: fail
     requirements: [P7.1/prefer-data]
+    where: ["conform/observed, entry 1, body"]
     reason: Bodies are read from the url only.
     issue: https://example.com/issues/1
     expires: 2027-01-31
@@ -39,11 +40,11 @@ func TestKnownFailuresAreRead(t *testing.T) {
 	got, problems := ParseKnownFailures("known.yaml", []byte(everyKnownKey), registry(t))
 	require.Empty(t, problems)
 	want := []KnownFailure{
-		{Case: "handler/inline/data-alone", Transport: "rpc", Verdict: "fail", Requirements: []string{"P7.1/prefer-data"},
+		{Case: "handler/inline/data-alone", Transport: "rpc", Verdict: "fail", Requirements: []string{"P7.1/prefer-data"}, Where: []string{"conform/observed, entry 1, body"},
 			Reason: "Bodies are read from the url only.", Issue: "https://example.com/issues/1", Expires: "2027-01-31", Line: 3},
-		{Case: "handler/binary/*", Verdict: "not-testable", Matches: 4, Reason: "As above.", Line: 10},
+		{Case: "handler/binary/*", Verdict: "not-testable", Matches: 4, Reason: "As above.", Line: 11},
 		{Case: "handler/pauses/sleep-one-millisecond", Verdict: "fail", Checks: []string{"outputs"},
-			Reason: "Hundredths of a second are all there is.", Expires: "2027-01-31", Line: 14},
+			Reason: "Hundredths of a second are all there is.", Expires: "2027-01-31", Line: 15},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -125,6 +126,7 @@ func TestTheSchemaOfKnownFailuresIsFresh(t *testing.T) {
 	}
 	set("requirements", func(p *jsonschema.Schema) { p.MinItems, p.UniqueItems = &one, true })
 	set("checks", func(p *jsonschema.Schema) { p.MinItems, p.UniqueItems = &one, true })
+	set("where", func(p *jsonschema.Schema) { p.MinItems, p.UniqueItems = &one, true })
 	set("matches", func(p *jsonschema.Schema) { p.Minimum = json.Number("1") })
 	set("reason", func(p *jsonschema.Schema) {
 		p.Pattern, p.Not = `\S`, &jsonschema.Schema{Pattern: `^\s*[Tt][Oo][Dd][Oo]`}
@@ -149,6 +151,8 @@ func TestTheSchemaOfKnownFailuresFitsTheLoader(t *testing.T) {
 		"unknown verdict":   `{known-failures: [{case: a/b, verdict: pass, reason: Known.}]}`,
 		"nothing excused":   `{known-failures: [{case: a/b, verdict: fail, reason: Known.}]}`,
 		"two ways":          `{known-failures: [{case: a/b, verdict: fail, reason: Known., requirements: [P3/utf8], checks: [x]}]}`,
+		"no place":          `{known-failures: [{case: a/b, verdict: crash, reason: Known., where: []}]}`,
+		"a place twice":     `{known-failures: [{case: a/b, verdict: crash, reason: Known., where: [x, x]}]}`,
 		"no reason":         `{known-failures: [{case: a/b, verdict: crash}]}`,
 		"a placeholder":     `{known-failures: [{case: a/b, verdict: crash, reason: TODO}]}`,
 		"no results":        `{known-failures: [{case: a/b, verdict: crash, reason: Known., matches: 0}]}`,

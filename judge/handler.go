@@ -246,7 +246,7 @@ func (h *handlerCase) control(v *invocation) bool {
 			if o.where != "" {
 				reason += " (" + o.where + ")"
 			}
-			h.halt(result.NotTestable, reason)
+			h.haltAt(result.NotTestable, o.where, reason)
 			return false
 		}
 	}

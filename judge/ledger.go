@@ -33,8 +33,8 @@ func unseen(want, got string) outcome {
 
 // stop is why judging ended before its end.
 type stop struct {
-	verdict result.Verdict
-	reason  string
+	verdict       result.Verdict
+	where, reason string
 }
 
 // ledger collects the checks of one case. Planned checks say NotRun until they are
@@ -114,9 +114,13 @@ func (l *ledger) breach(id, requirement string, readings []string, f finding) {
 
 // halt ends the judging. The first reason stays, and stands in the first check
 // that was not run, so that a report shows it beside what it hindered.
-func (l *ledger) halt(v result.Verdict, reason string) {
+func (l *ledger) halt(v result.Verdict, reason string) { l.haltAt(v, "", reason) }
+
+// haltAt is halt with the place that the reason is about, which stands in the check
+// too.
+func (l *ledger) haltAt(v result.Verdict, where, reason string) {
 	if l.stop == nil {
-		l.stop = &stop{v, reason}
+		l.stop = &stop{v, where, reason}
 	}
 }
 
@@ -136,7 +140,7 @@ func (l *ledger) close(c *result.Case) {
 	if l.stop != nil {
 		for i := range l.checks {
 			if k := &l.checks[i]; k.Verdict == result.NotRun && k.Got == "" {
-				k.Got = clip(l.stop.reason, maxText)
+				k.Where, k.Got = clip(l.stop.where, maxText), clip(l.stop.reason, maxText)
 				break
 			}
 		}

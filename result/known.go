@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,8 @@ type Excuse struct {
 	// Requirements, or else Checks, is what may fail, and has to.
 	Requirements []string `json:"requirements"`
 	Checks       []string `json:"checks"`
+	// Where is the places at which these fail, as [Case.Places] has them; empty for any.
+	Where []string `json:"where"`
 	// Matches is how many results the entry may match; 0 is any number.
 	Matches int    `json:"matches"`
 	Reason  string `json:"reason"`
@@ -42,8 +45,9 @@ type Excuse struct {
 	Judged int `json:"judged"`
 	// Excused is how many of these became known-failure.
 	Excused int `json:"excused"`
-	// Failed is which of Requirements or Checks failed in these.
+	// Failed is which of Requirements or Checks failed in these, and At which of Where.
 	Failed []string `json:"failed"`
+	At     []string `json:"at"`
 	// Problem says why the entry itself makes the run not-conformant; empty when it
 	// does not.
 	Problem string `json:"problem"`
@@ -68,15 +72,55 @@ func (e *Excuse) Settle() {
 		e.Problem = fmt.Sprintf("excuses nothing any more: no result ends in %s; remove the entry", e.Verdict)
 		return
 	}
-	var over []string
-	for _, id := range e.Named() {
-		if !slices.Contains(e.Failed, id) {
-			over = append(over, id)
+	if over := without(e.Named(), e.Failed); len(over) > 0 {
+		e.Problem = fmt.Sprintf("excuses %s too, which nothing fails any more; take it out of the entry", strings.Join(over, ", "))
+	} else if over := without(e.Where, e.At); len(over) > 0 {
+		e.Problem = fmt.Sprintf("excuses what fails at %s too, where nothing fails any more; take it out of the entry", strings.Join(over, "; "))
+	}
+}
+
+// texts masks the places of an entry, which tell of what a subject wrote.
+func (m *Mask) texts(list []string) []string {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = m.Text(out[i])
+	}
+	return out
+}
+
+// without is what of a list is not in another.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// union is what is in one of two lists, sorted; never nil, as reports have it.
+func union(a, b []string) []string {
+	all := append(append([]string{}, a...), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Place is where a check failed, without how many bytes in, which a longer port or
+// session ID moves.
+func Place(where string) string {
+	return regexp.MustCompile(`\bbyte \d+`).ReplaceAllString(where, "a byte")
+}
+
+// Places is where the case went wrong: the places of the checks that fail, or, if it
+// could not be judged, of what stood in the way. It is sorted and has nothing twice.
+func (c *Case) Places() []string {
+	of := Fail
+	if c.Verdict == NotTestable {
+		of = NotRun
+	}
+	var all []string
+	for _, k := range c.Checks {
+		if k.Verdict == of && k.Where != "" {
+			all = append(all, Place(k.Where))
 		}
 	}
-	if len(over) > 0 {
-		e.Problem = fmt.Sprintf("excuses %s too, which nothing fails any more; take it out of the entry", strings.Join(over, ", "))
-	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // HasProblem reports whether an entry makes the run not-conformant by itself.
@@ -116,14 +160,14 @@ func MergeExcuses(shards []*Excuses) (*Excuses, error) {
 // entry.
 func (e *Excuse) add(o *Excuse) bool {
 	same := e.Line == o.Line && e.Case == o.Case && e.Transport == o.Transport && e.Verdict == o.Verdict && e.Fits == o.Fits &&
-		e.Matches == o.Matches && slices.Equal(e.Requirements, o.Requirements) && slices.Equal(e.Checks, o.Checks)
+		e.Matches == o.Matches && slices.Equal(e.Requirements, o.Requirements) && slices.Equal(e.Checks, o.Checks) && slices.Equal(e.Where, o.Where)
 	if !same {
 		return false
 	}
 	e.Judged += o.Judged
 	e.Excused += o.Excused
 	e.Expired = e.Expired || o.Expired
-	e.Failed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.Failed, o.Failed))))
+	e.Failed, e.At = union(e.Failed, o.Failed), union(e.At, o.At)
 	if e.Problem == "" {
 		e.Problem = o.Problem
 	}

@@ -27,8 +27,8 @@ func NewKnown(file string, entries []casefile.KnownFailure, whole []Key, today t
 	for _, entry := range entries {
 		e := result.Excuse{
 			Line: entry.Line, Case: entry.Case, Transport: entry.Transport, Verdict: result.Verdict(entry.Verdict),
-			Requirements: listed(entry.Requirements), Checks: listed(entry.Checks), Matches: entry.Matches,
-			Reason: entry.Reason, Issue: entry.Issue, Expires: string(entry.Expires), Failed: []string{},
+			Requirements: listed(entry.Requirements), Checks: listed(entry.Checks), Where: listed(entry.Where), Matches: entry.Matches,
+			Reason: entry.Reason, Issue: entry.Issue, Expires: string(entry.Expires), Failed: []string{}, At: []string{},
 		}
 		e.Expired = e.Expires != "" && e.Expires < day
 		for _, key := range whole {
@@ -59,7 +59,7 @@ func Rehold(x *result.Excuses) *Known {
 		if isStatic := e.Fits == 0 || e.Matches > 0 && e.Fits > e.Matches; !isStatic {
 			e.Problem = ""
 		}
-		e.Judged, e.Excused, e.Failed = 0, 0, []string{}
+		e.Judged, e.Excused, e.Failed, e.At = 0, 0, []string{}, []string{}
 	}
 	return k
 }
@@ -155,20 +155,17 @@ func (k *Known) failed(live []*result.Excuse, c *result.Case) {
 	for _, e := range live {
 		if e.Verdict == c.Verdict {
 			same = append(same, e)
+			continue
 		}
+		// An entry is about every result that it fits, so that no other one makes up for it.
+		e.Problem = fmt.Sprintf("excuses %s, and %s on %s ends in %s", e.Verdict, c.ID, c.Transport, c.Verdict)
 	}
 	if len(same) == 0 {
-		live[0].Problem = fmt.Sprintf("excuses %s, and %s on %s ends in %s", live[0].Verdict, c.ID, c.Transport, c.Verdict)
 		c.Reason = fmt.Sprintf("%s excuses %s, and this is %s: %s", k.place(live[0]), live[0].Verdict, c.Verdict, c.Reason)
 		return
 	}
-	for _, check := range c.Checks {
-		if check.Verdict != result.Fail || slices.ContainsFunc(same, func(e *result.Excuse) bool { return excuses(e, check) }) {
-			continue
-		}
-		same[0].Problem = fmt.Sprintf("%s on %s fails otherwise than excused: %s (check %s) fails there", c.ID, c.Transport, check.Requirement, check.ID)
-		c.Reason = fmt.Sprintf("%s does not excuse %s (check %s), which fails too: wanted %s, got %s",
-			k.place(same[0]), check.Requirement, check.ID, result.Clip(check.Want, 200), result.Clip(check.Got, 300))
+	if otherwise, reason := k.otherwise(same, c); otherwise != "" {
+		same[0].Problem, c.Reason = otherwise, reason
 		return
 	}
 	var reasons []string
@@ -190,7 +187,13 @@ func (k *Known) failed(live []*result.Excuse, c *result.Case) {
 				e.Failed = append(e.Failed, id)
 			}
 		}
+		for _, place := range c.Places() {
+			if slices.Contains(e.Where, place) && !slices.Contains(e.At, place) {
+				e.At = append(e.At, place)
+			}
+		}
 		slices.Sort(e.Failed)
+		slices.Sort(e.At)
 	}
 	for _, e := range live {
 		e.Judged++
@@ -198,9 +201,59 @@ func (k *Known) failed(live []*result.Excuse, c *result.Case) {
 	c.Verdict, c.Reason = result.KnownFailure, strings.Join(reasons, "; ")
 }
 
-// excuses reports whether an entry names a check or its requirement.
+// otherwise says what fails of a result that no entry of its verdict excuses, for the
+// entry and for the result; both are empty when there is nothing.
+func (k *Known) otherwise(same []*result.Excuse, c *result.Case) (problem, reason string) {
+	on := fmt.Sprintf("%s on %s fails otherwise than excused", c.ID, c.Transport)
+	for _, check := range c.Checks {
+		if check.Verdict != result.Fail {
+			continue
+		}
+		named := slices.DeleteFunc(slices.Clone(same), func(e *result.Excuse) bool { return !excuses(e, check) })
+		got := fmt.Sprintf("wanted %s, got %s", result.Clip(check.Want, 200), result.Clip(check.Got, 300))
+		switch place := result.Place(check.Where); {
+		case len(named) == 0:
+			return fmt.Sprintf("%s: %s (check %s) fails there", on, check.Requirement, check.ID),
+				fmt.Sprintf("%s does not excuse %s (check %s), which fails too: %s", k.place(same[0]), check.Requirement, check.ID, got)
+		case !slices.ContainsFunc(named, func(e *result.Excuse) bool { return isAt(e, place) }):
+			return fmt.Sprintf("%s: %s fails at %s, which is not in its `where`", on, check.Requirement, orNowhere(place)),
+				fmt.Sprintf("%s does not excuse %s at %s: %s", k.place(named[0]), check.Requirement, orNowhere(place), got)
+		}
+	}
+	if c.Verdict != result.NotTestable {
+		return "", ""
+	}
+	// What stood in the way has no check that fails, but a place, unless it is of
+	// another case.
+	places := c.Places()
+	if len(places) == 0 {
+		places = []string{""}
+	}
+	for _, place := range places {
+		if !slices.ContainsFunc(same, func(e *result.Excuse) bool { return isAt(e, place) }) {
+			return fmt.Sprintf("%s on %s can't be tested for another reason than excused: at %s, which is not in its `where`", c.ID, c.Transport, orNowhere(place)),
+				fmt.Sprintf("%s excuses what can't be tested for another reason: %s", k.place(same[0]), c.Reason)
+		}
+	}
+	return "", ""
+}
+
+// excuses reports whether an entry names a check or its requirement; of another
+// verdict than fail it need name none.
 func excuses(e *result.Excuse, check result.Check) bool {
 	return slices.Contains(e.Requirements, check.Requirement) || slices.Contains(e.Checks, check.ID)
+}
+
+// isAt reports whether an entry is about what goes wrong at a place.
+func isAt(e *result.Excuse, place string) bool {
+	return len(e.Where) == 0 || slices.Contains(e.Where, place)
+}
+
+func orNowhere(place string) string {
+	if place == "" {
+		return "no place that could be told"
+	}
+	return place
 }
 
 // Excuses is what became of the entries, for the report, when all results of the run

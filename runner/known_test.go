@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,25 @@ func ended(id, transport string, v result.Verdict, failing ...string) result.Cas
 		c.Checks = append(c.Checks, k)
 	}
 	return c
+}
+
+// at is a case that went wrong at a place: where its checks fail, or where the first
+// was not run for.
+func at(where string, c result.Case) result.Case {
+	if c.Verdict == result.NotTestable {
+		c.Checks[0].Verdict, c.Checks[0].Where = result.NotRun, where
+	}
+	for i := range c.Checks {
+		if c.Checks[i].Verdict == result.Fail {
+			c.Checks[i].Where = where
+		}
+	}
+	return c
+}
+
+// blocked makes an entry one of what can't be tested since a control failed.
+func blocked(e *casefile.KnownFailure) {
+	e.Verdict, e.Requirements, e.Where = "not-testable", nil, []string{"control, end of the handler"}
 }
 
 func entry(change func(*casefile.KnownFailure)) casefile.KnownFailure {
@@ -83,6 +103,28 @@ func TestResultsAreHeldAgainstWhatIsKnown(t *testing.T) {
 			[]string{"handler/a/two on subprocess fails otherwise than excused: P1/b (check of-P1/b) fails there"}},
 		{"two entries of one case", []casefile.KnownFailure{entry(nil), entry(func(e *casefile.KnownFailure) { e.Requirements = []string{"P1/b"}; e.Reason = "Too." })},
 			[]result.Case{ended(two, "subprocess", "fail", "P1/a", "P1/b")}, []result.Verdict{"known-failure"}, "Known.; Too.", []string{"", ""}},
+		{"at the place that is excused", []casefile.KnownFailure{entry(func(e *casefile.KnownFailure) { e.Where = []string{"stdout, a byte"} })},
+			[]result.Case{at("stdout, byte 9", ended(two, "subprocess", "fail", "P1/a"))}, []result.Verdict{"known-failure"}, "Known.", []string{""}},
+		{"at another place", []casefile.KnownFailure{entry(func(e *casefile.KnownFailure) { e.Where = []string{"conform/observed, entry 1, body"} })},
+			[]result.Case{at("conform/observed", ended(two, "subprocess", "fail", "P1/a"))}, []result.Verdict{"fail"},
+			"known.yaml:2 does not excuse P1/a at conform/observed: wanted this, got that",
+			[]string{"handler/a/two on subprocess fails otherwise than excused: P1/a fails at conform/observed, which is not in its `where`"}},
+		{"a place where nothing fails", []casefile.KnownFailure{entry(func(e *casefile.KnownFailure) { e.Where = []string{"here", "there"} })},
+			[]result.Case{at("here", ended(two, "subprocess", "fail", "P1/a"))}, []result.Verdict{"known-failure"}, "Known.",
+			[]string{"excuses what fails at there too, where nothing fails any more; take it out of the entry"}},
+		{"not testable as excused", []casefile.KnownFailure{entry(blocked)},
+			[]result.Case{at("control, end of the handler", ended(two, "subprocess", "not-testable"))}, []result.Verdict{"known-failure"}, "Known.", []string{""}},
+		{"not testable by another control", []casefile.KnownFailure{entry(blocked)},
+			[]result.Case{at("control, conform/observed", ended(two, "subprocess", "not-testable"))}, []result.Verdict{"not-testable"},
+			"known.yaml:2 excuses what can't be tested for another reason: as it was",
+			[]string{"handler/a/two on subprocess can't be tested for another reason than excused: at control, conform/observed, which is not in its `where`"}},
+		{"not testable for want of a premise", []casefile.KnownFailure{entry(blocked)},
+			[]result.Case{ended(two, "subprocess", "not-testable")}, []result.Verdict{"not-testable"},
+			"known.yaml:2 excuses what can't be tested for another reason: as it was",
+			[]string{"handler/a/two on subprocess can't be tested for another reason than excused: at no place that could be told, which is not in its `where`"}},
+		{"two entries of one case that say otherwise", []casefile.KnownFailure{entry(nil), entry(func(e *casefile.KnownFailure) { e.Verdict, e.Requirements = "crash", nil })},
+			[]result.Case{ended(two, "subprocess", "fail", "P1/a")}, []result.Verdict{"known-failure"}, "Known.",
+			[]string{"", "excuses crash, and handler/a/two on subprocess ends in fail"}},
 		{"a requirement that holds", []casefile.KnownFailure{entry(func(e *casefile.KnownFailure) { e.Requirements = []string{"P1/a", "P1/b"} })},
 			[]result.Case{ended(two, "subprocess", "fail", "P1/a")}, []result.Verdict{"known-failure"}, "Known.",
 			[]string{"excuses P1/b too, which nothing fails any more; take it out of the entry"}},
@@ -181,14 +223,17 @@ func TestTheFirstFileIsRefusedUntilReasonsAreWritten(t *testing.T) {
 	require.NoError(t, err)
 	results := []result.Case{
 		{ID: "handler/a/one", Transport: "rpc", Verdict: "fail", Checks: []result.Check{
-			{ID: "2", Requirement: "P3/utf8", Verdict: "fail"}, {ID: "1", Requirement: "P3/no-bom", Verdict: "fail"}, {ID: "3", Requirement: "P3/utf8", Verdict: "fail"}}},
+			{ID: "2", Requirement: "P3/utf8", Verdict: "fail", Where: "stdout, record 2, byte 17"}, {ID: "1", Requirement: "P3/no-bom", Verdict: "fail", Where: "stdout: odd"},
+			{ID: "3", Requirement: "P3/utf8", Verdict: "fail", Where: "stdout, record 2, byte 99"}, {ID: "4", Requirement: "P3/utf8", Verdict: "pass"}}},
 		{ID: "handler/a/one", Transport: "subprocess", Verdict: "crash", Reason: "it died: \"bye\nreason: none\x1b\""},
-		{ID: "handler/a/two", Transport: "subprocess", Verdict: "not-testable"},
+		{ID: "handler/a/two", Transport: "subprocess", Verdict: "not-testable", Checks: []result.Check{
+			{ID: "1", Requirement: "P3/utf8", Verdict: "not-run", Where: "control, end of the handler"}, {ID: "2", Requirement: "P3/utf8", Verdict: "not-run"}}},
 		{ID: "handler/a/three", Transport: "subprocess", Verdict: "pass"},
 	}
 	data, n := runner.FirstKnown("my\nsdk", results, there())
 	const want = `# The known failures of my sdk. Each entry is an assertion: the case ends so, by these
-# requirements and no others. Write in the place of TODO why it is known, and not mended.
+# requirements and at these places, and by no others. Write in each reason why it is
+# known, and not mended.
 known-failures:
   - case: handler/a/one
     transport: subprocess
@@ -196,14 +241,19 @@ known-failures:
     # it died: "bye reason: none "
     reason: TODO
 
+  - case: handler/a/two
+    verdict: not-testable
+    where:
+      - control, end of the handler
+    reason: TODO
+
   - case: handler/a/one
     transport: rpc
     verdict: fail
     requirements: [P3/no-bom, P3/utf8]
-    reason: TODO
-
-  - case: handler/a/two
-    verdict: not-testable
+    where:
+      - stdout, record 2, a byte
+      - 'stdout: odd'
     reason: TODO
 `
 	if diff := cmp.Diff(want, string(data)); diff != "" || n != 3 {
@@ -237,7 +287,7 @@ known-failures:
 	const want = `# By the owner.
 known-failures:
   # On one of two.
-  - {case: handler/a/one, transport: rpc, verdict: fail, requirements: [P3/utf8, P3/no-bom], reason: "Known: too."} # by hand
+  - {case: handler/a/one, transport: rpc, verdict: fail, requirements: [P3/utf8], reason: "Known: too."} # by hand
 `
 	registry, err := spec.Load()
 	require.NoError(t, err)
@@ -264,19 +314,31 @@ known-failures:
 	if diff := cmp.Diff(want, string(s.Data)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"handler/a/two: it does not fail any more", "handler/a/one on subprocess: it does not fail any more", "handler/a/gone: it matches nothing"}, s.Removed); diff != "" {
+	if diff := cmp.Diff([]string{"handler/a/two: it does not fail any more", "handler/a/one on subprocess: it does not fail any more", "handler/a/one: P3/no-bom, which holds", "handler/a/gone: it matches nothing"}, s.Removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"handler/a/four on rpc: fail"}, s.Refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
-	// The next run finds that one of the requirements holds.
+	// Nothing more is to be taken out, until a place is right.
 	s = shrink(string(s.Data), fails("handler/a/one", "rpc", "P3/utf8"))
-	require.Contains(t, string(s.Data), "requirements: [P3/utf8], reason")
-	require.Equal(t, []string{"handler/a/one on rpc: P3/no-bom, which holds"}, s.Removed)
+	require.Empty(t, s.Removed)
+	placed := strings.Replace(string(s.Data), "[P3/utf8]", "[P3/utf8], where: [here, there]", 1)
+	one := fails("handler/a/one", "rpc", "P3/utf8")
+	one.Checks[0].Where = "there"
+	s = shrink(placed, one)
+	require.Contains(t, string(s.Data), "where: [there], reason")
+	require.Equal(t, []string{"handler/a/one on rpc: at here, where nothing fails"}, s.Removed)
+	s.Data = []byte(strings.Replace(string(s.Data), ", where: [there]", "", 1))
 	// What a filter left out stays.
 	s = shrink(string(s.Data), result.Case{ID: "handler/a/two", Transport: "subprocess", Verdict: "pass"})
 	require.Empty(t, s.Removed)
+	// What others take from an entry that goes is theirs then.
+	shared := shrink(`known-failures:
+  - {case: handler/a/two, verdict: fail, requirements: &r [P3/utf8], reason: &why Known.}
+  - {case: handler/a/one, transport: rpc, verdict: fail, requirements: *r, reason: *why}
+`, fails("handler/a/one", "rpc", "P3/utf8"), result.Case{ID: "handler/a/two", Transport: "subprocess", Verdict: "pass"})
+	require.Equal(t, "known-failures:\n  - {case: handler/a/one, transport: rpc, verdict: fail, requirements: [P3/utf8], reason: Known.}\n", string(shared.Data))
 	// The last entry.
 	s = shrink(string(s.Data), result.Case{ID: "handler/a/one", Transport: "rpc", Verdict: "pass"})
 	entries, problems := casefile.ParseKnownFailures("known.yaml", s.Data, registry)

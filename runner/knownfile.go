@@ -2,8 +2,11 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -18,35 +21,47 @@ func canBeKnown(v result.Verdict) bool {
 	return v == result.Fail || v == result.Crash || v == result.Hang || v == result.NotTestable
 }
 
-// FirstKnown is a known-failures file that lists what failed in a run, sorted, and how
-// many entries it has. The reasons are placeholders, which the loader refuses until
-// somebody has written why. whole is every result that there is for the subject.
+// alike is results of a case that an entry can excuse together.
+type alike struct {
+	id           string
+	verdict      result.Verdict
+	requirements string
+}
+
+// seenOf is what was seen of results that are alike.
+type seenOf struct {
+	transports []string
+	where      map[string][]string // by transport
+	why        string
+}
+
+// FirstKnown is a known-failures file that lists what failed in a run, sorted by what
+// is broken, and how many entries it has. The reasons are placeholders, which the
+// loader refuses until somebody has written why. whole is every result that there is
+// for the subject.
 func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int) {
-	type group struct {
-		id           string
-		verdict      result.Verdict
-		requirements string
-	}
-	transports, why := map[group][]string{}, map[group]string{}
+	seen := map[alike]*seenOf{}
 	for _, c := range results {
-		if canBeKnown(c.Verdict) {
-			g := group{c.ID, c.Verdict, strings.Join(failedRequirements(c), ", ")}
-			transports[g] = append(transports[g], c.Transport)
-			if why[g] == "" {
-				why[g] = comment(c.Reason)
-			}
+		if !canBeKnown(c.Verdict) {
+			continue
 		}
+		g := alike{c.ID, c.Verdict, strings.Join(failedRequirements(c), ", ")}
+		if seen[g] == nil {
+			seen[g] = &seenOf{where: map[string][]string{}, why: comment(c.Reason)}
+		}
+		seen[g].transports = append(seen[g].transports, c.Transport)
+		seen[g].where[c.Transport] = c.Places()
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# The known failures of %s. Each entry is an assertion: the case ends so, by these\n"+
-		"# requirements and no others. Write in the place of %s why it is known, and not mended.\n", oneLine(subject), casefile.PlaceholderReason)
-	if len(transports) == 0 {
+		"# requirements and at these places, and by no others. Write in each reason why it is\n# known, and not mended.\n", oneLine(subject))
+	if len(seen) == 0 {
 		b.WriteString("known-failures: []\n")
 		return b.Bytes(), 0
 	}
 	b.WriteString("known-failures:\n")
 	n := 0
-	entry := func(g group, transport string) {
+	entry := func(g alike, transport string, places []string) {
 		if n++; n > 1 {
 			b.WriteString("\n")
 		}
@@ -58,30 +73,44 @@ func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int
 		if g.requirements != "" {
 			fmt.Fprintf(&b, "    requirements: [%s]\n", g.requirements)
 		}
-		if why[g] != "" {
-			fmt.Fprintf(&b, "    # %s\n", why[g])
+		if len(places) > 0 {
+			b.WriteString("    where:\n")
+		}
+		for _, place := range places {
+			fmt.Fprintf(&b, "      - %s\n", scalar(place))
+		}
+		if why := seen[g].why; why != "" {
+			fmt.Fprintf(&b, "    # %s\n", why)
 		}
 		fmt.Fprintf(&b, "    reason: %s\n", casefile.PlaceholderReason)
 	}
-	groups := make([]group, 0, len(transports))
-	for g := range transports {
-		groups = append(groups, g)
-	}
-	slices.SortFunc(groups, func(a, b group) int {
-		key := func(g group) string { return strings.Join([]string{g.id, string(g.verdict), g.requirements}, "\x00") }
-		return strings.Compare(key(a), key(b))
+	// Those of one requirement stand together: most have the same reason.
+	groups := slices.SortedFunc(maps.Keys(seen), func(a, b alike) int {
+		return cmp.Or(cmp.Compare(a.requirements, b.requirements), cmp.Compare(a.id, b.id), cmp.Compare(a.verdict, b.verdict))
 	})
 	for _, g := range groups {
-		if len(transports[g]) == countOf(g.id, whole) {
-			entry(g, "")
+		of := seen[g]
+		if len(of.transports) == countOf(g.id, whole) {
+			all := slices.Concat(slices.Collect(maps.Values(of.where))...)
+			slices.Sort(all)
+			entry(g, "", slices.Compact(all))
 			continue
 		}
-		slices.Sort(transports[g])
-		for _, t := range transports[g] {
-			entry(g, t)
+		slices.Sort(of.transports)
+		for _, t := range of.transports {
+			entry(g, t, of.where[t])
 		}
 	}
 	return b.Bytes(), n
+}
+
+// scalar is a text as YAML has it in a list.
+func scalar(s string) string {
+	text, err := yaml.Marshal(s)
+	if err != nil || bytes.Count(text, []byte("\n")) != 1 {
+		return strconv.Quote(s)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // comment is a text, of a subject in part, as a comment of one line.
@@ -138,6 +167,7 @@ func ShrinkKnown(data []byte, x *result.Excuses, results []result.Case) (Shrunk,
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return s, err
 	}
+	spell(&doc)
 	list := entriesNode(&doc)
 	if list == nil || len(list.Content) != len(x.Entries) {
 		return s, fmt.Errorf("the entries of the file can't be told apart any more: it was changed during the run")
@@ -164,6 +194,21 @@ func ShrinkKnown(data []byte, x *result.Excuses, results []result.Case) (Shrunk,
 	}
 	s.Data = spaced(b.String())
 	return s, nil
+}
+
+// spell writes aliases out, so that an entry can go without what others take from it.
+// A file without any stays as it is.
+func spell(n *yaml.Node) {
+	if n.Kind == yaml.AliasNode {
+		*n = *n.Alias
+	}
+	n.Anchor = ""
+	n.Content = slices.Clone(n.Content)
+	for i, child := range n.Content {
+		copied := *child
+		n.Content[i] = &copied
+		spell(&copied)
+	}
 }
 
 // entriesNode is the list of entries.
@@ -212,6 +257,7 @@ func (s *Shrunk) shrink(e *result.Excuse, n *yaml.Node, results []result.Case) [
 		return nil
 	case seen && len(passing) > 0 && !isGlob && e.Transport == "":
 		s.Removed = append(s.Removed, fmt.Sprintf("%s on %s: it does not fail any more", name, strings.Join(passing, ", ")))
+		s.narrow(name, e, n)
 		var narrowed []*yaml.Node
 		for _, t := range known {
 			narrowed = append(narrowed, withTransport(n, t))
@@ -222,17 +268,30 @@ func (s *Shrunk) shrink(e *result.Excuse, n *yaml.Node, results []result.Case) [
 			s.Left = append(s.Left, fmt.Sprintf("line %d, %s: %d of the results that it matches pass; list those that don't", e.Line, name, len(passing)))
 		}
 		return []*yaml.Node{n}
-	case e.Judged == e.Fits && e.Excused > 0 && !e.Expired && len(e.Failed) < len(e.Named()):
-		for _, id := range e.Named() {
-			if !slices.Contains(e.Failed, id) {
-				s.Removed = append(s.Removed, fmt.Sprintf("%s: %s, which holds", name, id))
-			}
-		}
-		keepItems(n, e.Failed)
+	case e.Judged == e.Fits && e.Excused > 0 && !e.Expired && s.narrow(name, e, n):
 	case e.Problem != "":
 		s.Left = append(s.Left, fmt.Sprintf("line %d, %s: %s", e.Line, name, e.Problem))
 	}
 	return []*yaml.Node{n}
+}
+
+// narrow takes out of an entry what it names and nothing fails any more, and reports
+// whether there was any.
+func (s *Shrunk) narrow(name string, e *result.Excuse, n *yaml.Node) bool {
+	before := len(s.Removed)
+	for _, list := range []struct {
+		keys        []string
+		named, kept []string
+		holds       string
+	}{{[]string{"requirements", "checks"}, e.Named(), e.Failed, "%s: %s, which holds"}, {[]string{"where"}, e.Where, e.At, "%s: at %s, where nothing fails"}} {
+		for _, id := range list.named {
+			if !slices.Contains(list.kept, id) {
+				s.Removed = append(s.Removed, fmt.Sprintf(list.holds, name, id))
+			}
+		}
+		keepItems(n, list.keys, list.kept)
+	}
+	return len(s.Removed) > before
 }
 
 // withTransport is an entry for one transport only.
@@ -243,10 +302,10 @@ func withTransport(n *yaml.Node, transport string) *yaml.Node {
 	return &out
 }
 
-// keepItems keeps some of the requirements or checks of an entry.
-func keepItems(n *yaml.Node, ids []string) {
+// keepItems keeps some of the items of a list of an entry.
+func keepItems(n *yaml.Node, keys, ids []string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i].Value; key == "requirements" || key == "checks" {
+		if slices.Contains(keys, n.Content[i].Value) {
 			list := n.Content[i+1]
 			list.Content = slices.DeleteFunc(list.Content, func(item *yaml.Node) bool { return !slices.Contains(ids, item.Value) })
 		}

@@ -29,7 +29,7 @@ func (f runFlags) knownFile(under opened) (file string, isNew bool, err error) {
 		return file, false, nil
 	}
 	_, err = os.Stat(f.writeKnown)
-	same := file != "" && filepath.Clean(file) == filepath.Clean(f.writeKnown)
+	same := file != "" && isSameFile(file, f.writeKnown)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && file != "" && !same:
 		if _, err := os.Stat(file); err == nil {
@@ -44,6 +44,18 @@ func (f runFlags) knownFile(under opened) (file string, isNew bool, err error) {
 		return "", false, fmt.Errorf("--write-known-failures %s: the run is held against %s; name that one", f.writeKnown, file)
 	}
 	return f.writeKnown, false, nil
+}
+
+// isSameFile reports whether two paths name one file, there or not.
+func isSameFile(a, b string) bool {
+	first, errA := os.Stat(a)
+	second, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(first, second)
+	}
+	a, errA = filepath.Abs(a)
+	b, errB = filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
 }
 
 // relative is a path as the reader of a report would write it: from the working
@@ -69,8 +81,12 @@ func (a *app) loadKnown(file string, s *suite, under runner.Subject) (*runner.Kn
 		return nil, err
 	}
 	if len(problems) > 0 {
-		for _, p := range problems {
+		const most = 10 // a first file has a placeholder in each entry
+		for _, p := range problems[:min(len(problems), most)] {
 			fmt.Fprintln(a.Err, p)
+		}
+		if more := len(problems) - most; more > 0 {
+			fmt.Fprintf(a.Err, "and %d more\n", more)
 		}
 		return nil, fmt.Errorf("%s in the known-failures file; nothing was run", count(len(problems), "problem"))
 	}
@@ -96,7 +112,11 @@ func (f runFlags) keepKnown(out io.Writer, done *result.Run, whole []runner.Key,
 			return err
 		}
 		if n == 0 {
-			return say("%s was made, with no entry: nothing failed", f.writeKnown)
+			why := "nothing failed"
+			if slices.ContainsFunc(done.Cases, func(c result.Case) bool { return c.Verdict == result.Flaky }) {
+				why = "what is flaky can't be excused, and nothing else failed"
+			}
+			return say("%s was made, with no entry: %s", f.writeKnown, why)
 		}
 		return say("%s was made, with %s; write in the place of each %s why it is known: it is refused until then",
 			f.writeKnown, count(n, "known failure"), casefile.PlaceholderReason)

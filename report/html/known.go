@@ -54,6 +54,9 @@ func excuseOf(file string, e *result.Excuse) excuse {
 	if named := e.Named(); len(named) > 0 {
 		excuses += " of " + line(strings.Join(named, ", "), 600)
 	}
+	if len(e.Where) > 0 {
+		excuses += " at " + line(strings.Join(e.Where, "; "), 600)
+	}
 	return excuse{
 		Place: fmt.Sprintf("%s:%d", line(file, 200), e.Line), About: about, Excuses: excuses,
 		Reason: line(e.Reason, 600), Issue: line(e.Issue, 600), Link: isWeb(e.Issue), Expires: line(e.Expires, 40),

@@ -189,12 +189,12 @@ func TestKnownFailuresAreShown(t *testing.T) {
 	}
 	r.run.Repeat, r.run.Masked = 3, []string{"API_TOKEN"}
 	r.run.Known = &result.Excuses{File: "known.yaml", Entries: []result.Excuse{
-		{Line: 4, Case: "handler/framing/*", Verdict: result.Fail, Requirements: []string{"P3/any-whitespace"}, Reason: "reads lines", Issue: "https://example.org/1", Expires: "2030-02-01", Fits: 6, Judged: 6, Excused: 5},
+		{Line: 4, Case: "handler/framing/*", Verdict: result.Fail, Requirements: []string{"P3/any-whitespace"}, Where: []string{"stdout, a byte"}, Reason: "reads lines", Issue: "https://example.org/1", Expires: "2030-02-01", Fits: 6, Judged: 6, Excused: 5},
 		{Line: 9, Case: "handler/a/data", Transport: "rpc", Verdict: result.Crash, Reason: "old", Issue: "javascript:alert(1)", Problem: "excuses nothing any more", Fits: 1},
 	}}
 	text := string(r.page())
 	for _, want := range []string{
-		"2 listed in known.yaml, of which 1 do not hold; 5 results excused", "known.yaml:4", "handler/framing/* on every transport", "fail of P3/any-whitespace",
+		"2 listed in known.yaml, of which 1 do not hold; 5 results excused", "known.yaml:4", "handler/framing/* on every transport", "fail of P3/any-whitespace at stdout, a byte",
 		"reads lines", `<a href="https://example.org/1" rel="noreferrer">`, "2030-02-01", "5 results excused, of 6 that it fits",
 		"known.yaml:9", "handler/a/data on rpc", `<p class="error">excuses nothing any more</p>`,
 		"each case 3 times", "the values of API_TOKEN, wherever they stood",
