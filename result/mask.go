@@ -18,14 +18,16 @@ const MinSecret = 6
 // Mask takes the values of secret variables out of what is kept of a run, and puts
 // their names there. A nil Mask changes nothing. It is safe for concurrent use.
 //
-// It finds a value as it is, in base64 (of either alphabet, padded or not, and as a
-// part of something longer that is encoded), and each of these with any of its
-// characters escaped for JSON, also several times over, or percent-encoded. What was
-// compressed or encrypted it does not find.
+// It finds a value as it is, in base64 (of either alphabet, padded or not, in lines or
+// not, as a part of something longer that is encoded, and up to three times over), and
+// each of these with any of its characters escaped for JSON or percent-encoded, also
+// several times over. What was compressed or encrypted it does not find. It takes time
+// that is linear in what it looks through.
 type Mask struct {
-	patterns []pattern
-	// first is the patterns by the byte that they begin with.
-	first [256][]*pattern
+	// folded is for folded data, plain for data as it is.
+	folded, plain *index
+	// pieces is what a part of a value can be told by.
+	pieces pieces
 
 	mu    sync.Mutex
 	found map[string]bool
@@ -44,7 +46,8 @@ const minLine = 16
 func NewMask(secrets []Secret) *Mask {
 	sorted := slices.Clone(secrets)
 	slices.SortFunc(sorted, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
-	m := &Mask{found: map[string]bool{}}
+	m := &Mask{found: map[string]bool{}, pieces: pieces{}}
+	var patterns []pattern
 	seen := map[string]bool{}
 	for _, s := range sorted {
 		value := strings.TrimSpace(s.Value)
@@ -60,19 +63,15 @@ func NewMask(secrets []Secret) *Mask {
 		for _, v := range values {
 			if len(v) >= MinSecret && !seen[v] {
 				seen[v] = true
-				m.patterns = append(m.patterns, patternsOf(s.Name, v)...)
+				patterns = append(patterns, patternsOf(s.Name, v)...)
+				m.pieces.add(v)
 			}
 		}
 	}
-	if len(m.patterns) == 0 {
+	if len(patterns) == 0 {
 		return nil
 	}
-	// The longest first: it may hold another.
-	slices.SortStableFunc(m.patterns, func(a, b pattern) int { return cmp.Compare(len(b.text), len(a.text)) })
-	for i := range m.patterns {
-		p := &m.patterns[i]
-		m.first[p.text[0]] = append(m.first[p.text[0]], p)
-	}
+	m.folded, m.plain = newIndex(ordered(foldedPatterns(patterns))), newIndex(ordered(patterns))
 	return m
 }
 
@@ -92,6 +91,16 @@ func (m *Mask) Text(s string) string {
 		return s
 	}
 	return (&masking{mask: m}).text(s)
+}
+
+// In returns the names of the variables whose values stand in the texts, sorted.
+func (m *Mask) In(texts ...string) []string {
+	if m == nil {
+		return nil
+	}
+	w := &masking{mask: m, names: map[string]bool{}}
+	w.texts(texts)
+	return slices.Sorted(maps.Keys(w.names))
 }
 
 // Case is what was judged of a case, in which no text holds a secret. IDs stay: they
