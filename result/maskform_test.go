@@ -150,6 +150,10 @@ func TestAPartOfASecretIsTold(t *testing.T) {
 		require.Equal(t, want, m.HasPart(text, 6), "%q", text)
 	}
 	require.False(t, m.HasPart("89abcdef", 12))
+	words := NewMask([]Secret{{"S", "acme.handler-of-everything"}})
+	require.False(t, words.HasPart("the handler says everything", 6), "words that every text has")
+	require.True(t, words.HasPart("handler-o", 6))
+	require.True(t, NewMask([]Secret{{"S", "kxqzvjwpfmbghtdrls"}}).HasPart("qzvjwpfmbght", 6))
 	require.True(t, m.HasPart("MDEyMzQ1Njc4OWFi", 6), "in base64")
 	var none *Mask
 	require.False(t, none.HasPart("89abcdef", 6))

@@ -19,17 +19,22 @@ func (p pieces) add(value string) {
 
 // HasPart reports whether a text has that many bytes of a value, or more, one after
 // the other, whether a value stands there whole or not. Less than four can't be told.
+// Of small letters alone it takes twice as many: a value may have words in it that
+// every text has.
 func (m *Mask) HasPart(text string, size int) bool {
 	if m == nil {
 		return false
 	}
-	data, run := foldText(text), pieceSize-1
-	for i := 0; i+pieceSize <= len(data); i++ {
-		if !m.pieces[[pieceSize]byte([]byte(data[i:i+pieceSize]))] {
+	data, run, letters := foldText(text), pieceSize-1, 0
+	for i := range len(data) {
+		if letters++; data[i] < 'a' || data[i] > 'z' {
+			letters = 0
+		}
+		if i+1 < pieceSize || !m.pieces[[pieceSize]byte([]byte(data[i+1-pieceSize:i+1]))] {
 			run = pieceSize - 1
 			continue
 		}
-		if run++; run >= size {
+		if run++; run >= size && letters < run || run >= 2*size {
 			return true
 		}
 	}

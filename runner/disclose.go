@@ -8,48 +8,112 @@ import (
 	"pugmark.dev/conform/result"
 )
 
+// How many bytes of a value, one after the other, are a part of it that a text must not
+// have: few where a value was seen. Elsewhere, where a value could only have been in
+// something that the mask does not see through, as many as no two texts share by chance.
+const (
+	partSeen   = 6
+	partUnseen = 12
+)
+
 // disclosed judges evidence, and returns the verdict and the evidence as they may be
 // seen, kept and shown. It is the one way out of the stage: what holds a secret is
-// judged as it is, and told of as it is after masking, so that no text which was made
-// of it, cut, compared or dumped in hexadecimal, has any of it.
+// judged as it is, and told of so that no text which was made of it, cut, compared or
+// dumped in hexadecimal, has any of it.
 func (r *run) disclosed(c *casefile.Case, e *result.Evidence) (result.Case, *result.Evidence) {
 	out := r.judge.Judge(c, e)
-	masked := r.Mask.Evidence(e)
-	if len(masked.Masked) > 0 {
-		out = retold(out, r.judge.Judge(c, masked), masked.Masked)
+	if r.Mask == nil {
+		return out, e
 	}
-	return r.Mask.Case(out), masked
+	masked := r.Mask.Evidence(e)
+	t := telling{mask: r.Mask, names: masked.Masked, part: partSeen}
+	switch {
+	case len(masked.Masked) > 0:
+		t.other = r.judge.Judge(c, masked)
+	default:
+		t.names = r.Mask.In(texts(out)...)
+		if len(t.names) == 0 {
+			t.part = partUnseen
+			break
+		}
+		// It was in what the mask does not see through, and would be told of again by
+		// whoever judges this evidence again.
+		hidden := *masked
+		hidden.Masked = t.names
+		masked = &hidden
+	}
+	return t.of(out), masked
 }
 
-// retold is a judgement with the texts of another, of the same evidence after
-// masking. Where that came to something else its texts are about something else, and
-// are left out.
-func retold(out, masked result.Case, names []string) result.Case {
-	hidden := "what was seen holds masked values: " + strings.Join(names, ", ")
-	of := map[string]result.Check{}
-	for _, k := range masked.Checks {
-		of[k.ID] = k
+// texts is all that a judgement says in words.
+func texts(c result.Case) []string {
+	all := []string{c.Reason}
+	for _, k := range c.Checks {
+		all = append(all, k.Where, k.Want, k.Got, k.Diff)
 	}
-	checks := make([]result.Check, len(out.Checks))
-	for i, k := range out.Checks {
-		other, ok := of[k.ID]
+	return all
+}
+
+// telling tells of a judgement without secrets.
+type telling struct {
+	mask *result.Mask
+	// names is the variables whose values were seen; none when none was.
+	names []string
+	// part is how many bytes of a value a text must not have.
+	part int
+	// other is the judgement of the evidence after masking; without checks when that
+	// is the same.
+	other result.Case
+}
+
+func (t telling) of(out result.Case) result.Case {
+	others := map[string]result.Check{}
+	for _, k := range t.other.Checks {
+		others[k.ID] = k
+	}
+	told := t.mask.Case(out)
+	same := t.other.Verdict == out.Verdict
+	for i := range told.Checks {
+		k := &told.Checks[i]
+		other, ok := others[k.ID]
 		switch {
-		case ok && other.Verdict == k.Verdict:
-			k.Where, k.Want, k.Got, k.Diff = other.Where, other.Want, other.Got, other.Diff
-		case k.Verdict != result.Pass:
-			k.Where, k.Want, k.Got, k.Diff = "", "", hidden, ""
+		// The same finding in both: this one has what could be compared and dumped.
+		case ok && other.Verdict == k.Verdict && other.Where == k.Where && other.Want == k.Want:
+			k.Got, k.Diff = t.mask.Text(other.Got), t.mask.Text(other.Diff)
+		// Masking has made another finding of it, which may be untrue of what was seen:
+		// a diff can't be told of then, as its lines have parts of values.
+		case len(t.names) > 0:
+			same = same && k.Verdict == result.Pass
+			k.Diff = ""
 		}
-		checks[i] = k
+		k.Where, k.Want, k.Got = t.safe(k.Where), t.safe(k.Want), t.safe(k.Got)
+		if t.mask.HasPart(k.Diff, t.part) {
+			k.Diff = ""
+		}
 	}
-	out.Checks = checks
 	switch {
 	case out.Reason == "":
-	case masked.Verdict == out.Verdict:
-		out.Reason = masked.Reason
-	default:
-		out.Reason = fmt.Sprintf("%s; %s", failing(out), hidden)
+	case same:
+		told.Reason = t.mask.Text(t.other.Reason)
+	case t.mask.HasPart(told.Reason, t.part):
+		told.Reason = fmt.Sprintf("%s; %s", failing(out), t.hidden())
 	}
-	return out
+	return told
+}
+
+// safe is a text, or what stands for one that has a part of a value.
+func (t telling) safe(text string) string {
+	if t.mask.HasPart(text, t.part) {
+		return t.hidden()
+	}
+	return text
+}
+
+func (t telling) hidden() string {
+	if len(t.names) == 0 {
+		return "left out: it has a part of a value that is masked"
+	}
+	return "left out: it has a part of a value that is masked, of " + strings.Join(t.names, ", ")
 }
 
 // failing names what of a case did not pass.
