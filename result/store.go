@@ -95,7 +95,7 @@ type stored struct {
 // checkSchema makes sure that a file is of the schema that this program reads,
 // before anything else in it is held against that.
 func checkSchema(file string) error {
-	data, err := os.ReadFile(file)
+	data, err := ReadFile(file, MaxFile)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func ReadCase(dir string) (*Case, error) {
 }
 
 func read(file string, v any) error {
-	data, err := os.ReadFile(file)
+	data, err := ReadFile(file, MaxFile)
 	if err != nil {
 		return err
 	}

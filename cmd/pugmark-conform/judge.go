@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"pugmark.dev/conform/coverage"
 	"pugmark.dev/conform/judge"
-	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/runner"
 )
@@ -66,22 +64,14 @@ func (a *app) judgeAgain(root, dir string, words []string) error {
 // of its run, such as one case's, or that of a run that was killed, is a selection
 // of which nothing else is known.
 func storedRun(root string) (*result.Run, error) {
-	f, err := os.Open(filepath.Join(root, storedReport))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	done, err := readReport(filepath.Join(root, storedReport))
+	if errors.Is(err, fs.ErrNotExist) {
 		return &result.Run{
 			Schema: result.SchemaV1, Selection: result.Selection{Patterns: []string{"judge " + root}, Shard: "1/1"},
 			Started: time.Now().UTC().Format(time.RFC3339), Complete: true,
 		}, nil
-	case err != nil:
-		return nil, err
 	}
-	defer f.Close()
-	done, err := report.ReadJSON(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	return done, nil
+	return done, err
 }
 
 // rejudge puts into the run what is judged of the evidence below root.

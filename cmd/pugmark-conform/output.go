@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -162,12 +163,18 @@ func (a *app) write(o output, render func(io.Writer) error) error {
 	if o.isInPlace() {
 		return o.writeInPlace(render)
 	}
+	// Made before it is written: what it is made of may take long to read, and who ends
+	// the program then would find a part of a report.
+	var text bytes.Buffer
+	if err := render(&text); err != nil {
+		return fmt.Errorf("--output %s=%s: %w", o.format, o.path, err)
+	}
 	temporary, err := o.temporary()
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary.Name())
-	err = render(temporary)
+	_, err = temporary.Write(text.Bytes())
 	if closed := temporary.Close(); err == nil {
 		err = closed
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -51,15 +52,21 @@ func openReport(name string) (openedReport, error) {
 	case err == nil:
 		o.evidence = filepath.Dir(name)
 	}
-	f, err := os.Open(file)
+	o.run, err = readReport(file)
+	return o, err
+}
+
+// readReport reads the file of a report.
+func readReport(file string) (*result.Run, error) {
+	data, err := result.ReadFile(file, result.MaxFile)
 	if err != nil {
-		return o, err
+		return nil, err
 	}
-	defer f.Close()
-	if o.run, err = report.ReadJSON(f); err != nil {
-		return o, fmt.Errorf("%s: %w", file, err)
+	run, err := report.ReadJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return o, nil
+	return run, nil
 }
 
 // hasEvidence reports whether the folder holds the evidence of any case of the run,
