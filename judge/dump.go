@@ -161,7 +161,9 @@ func (m *moment) real(dump result.Dump, session string) outcome {
 // snapshotDiff is how the list of snapshots differs, of each its type and how many
 // entries it has. What the case does not say of one is taken as it came.
 func snapshotDiff(want []casefile.SnapshotMatch, got []result.Snapshot) string {
-	label := func(kind string, entries int) string { return orElse(kind, "without a type") + ", " + count(entries, "entry") }
+	label := func(kind string, entries int) string {
+		return orElse(kind, "without a type") + ", " + count(entries, "entry")
+	}
 	var wanted, stored []string
 	for _, s := range got {
 		stored = append(stored, label(s.Type, len(s.Entries)))

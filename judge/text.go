@@ -54,7 +54,7 @@ func (v *invocation) stderrTells() string {
 	case line == "":
 		return ""
 	case isReason:
-		return "; stderr says " + quote(line)
+		return result.StderrSays + quote(line)
 	default:
 		return "; stderr ends with " + quote(line)
 	}

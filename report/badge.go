@@ -21,7 +21,7 @@ type badge struct {
 }
 
 // WriteBadge writes the verdict as JSON for the endpoint badge of shields.io. A run
-// as expected says how many known failures it has. A run of a selection or of one
+// as expected says how many results are known failures. A run of a selection or of one
 // shard is [ErrNoBadge].
 func WriteBadge(w io.Writer, run *result.Run) error {
 	if !run.Selection.IsWhole() {

@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strings"
 
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
@@ -120,13 +122,14 @@ type echo struct {
 	transports []string
 }
 
-// echoes joins hits of the same check of the same case that found the same.
+// echoes joins hits of the same check of the same case that found the same, but for
+// what differs from one transport to another.
 func echoes(hits []hit) []echo {
 	type key struct{ id, check, where, want, got, diff string }
 	at := map[key]int{}
 	var all []echo
 	for _, h := range hits {
-		k := key{h.ID, h.check.ID, h.check.Where, h.check.Want, h.check.Got, h.check.Diff}
+		k := key{h.ID, h.check.ID, alike(h.check.Where), alike(h.check.Want), alike(h.check.Got), alike(h.check.Diff)}
 		i, ok := at[k]
 		if !ok {
 			i = len(all)
@@ -140,10 +143,28 @@ func echoes(hits []hit) []echo {
 	return all
 }
 
-// outcome is cases that came to the same verdict for the same reason.
+// alike is a text without what differs between results that are otherwise the same: the
+// seven digits that cases put into bodies, session IDs and digests, the bytes of a dump,
+// whose text stands beside them, and what the output of a transport is called. Counts of
+// bytes stay.
+func alike(s string) string {
+	s = regexp.MustCompile(`( [0-9a-f]{2}){2,}`).ReplaceAllString(s, " #")
+	s = regexp.MustCompile(`[0-9a-f]{16,}`).ReplaceAllString(s, "#")
+	s = regexp.MustCompile(`\b(stdout|answer), `).ReplaceAllString(s, "output, ")
+	return regexp.MustCompile(`(\bbytes? )?[0-9]+( bytes?\b)?`).ReplaceAllStringFunc(s, func(number string) string {
+		if len(number) == 7 && !strings.Contains(number, " ") {
+			return "#"
+		}
+		return number
+	})
+}
+
+// outcome is cases that came to the same verdict for the same reason, as far as [alike]
+// tells. The reason is that of the first.
 type outcome struct {
 	verdict result.Verdict
 	reason  string
+	alike   string
 	cases   []*result.Case
 }
 
@@ -157,11 +178,12 @@ func outcomes(cases []result.Case, wanted ...result.Verdict) []outcome {
 			if c.Verdict != v {
 				continue
 			}
-			same := func(o outcome) bool { return o.verdict == v && o.reason == c.Reason }
+			reason := alike(result.Clip(c.Reason, maxCopied))
+			same := func(o outcome) bool { return o.verdict == v && o.alike == reason }
 			j := slices.IndexFunc(all, same)
 			if j < 0 {
 				j = len(all)
-				all = append(all, outcome{verdict: v, reason: c.Reason})
+				all = append(all, outcome{verdict: v, reason: c.Reason, alike: reason})
 			}
 			all[j].cases = append(all[j].cases, c)
 		}

@@ -263,6 +263,9 @@ func TestEveryFormatIsBounded(t *testing.T) {
 			require.Contains(t, text, "first line", f.name)
 			require.Contains(t, text, "last line", f.name)
 		}
+		if f.name == "summary.md" {
+			require.Contains(t, text, fmt.Sprintf(" and %d bytes left out) ...", 12<<20+21-result.MaxStream))
+		}
 		if f.name == "junit.xml" {
 			// 12 MiB, 11 and 10 bytes of lines, and 8 KiB shown.
 			require.Contains(t, text, fmt.Sprintf("... (%d bytes left out) ...", 12<<20+21-8<<10))
@@ -289,7 +292,7 @@ func TestManyFailuresKeepEveryFormatBounded(t *testing.T) {
 	require.LessOrEqual(t, len(text), 1<<20)
 	require.Greater(t, len(text), 900<<10)
 	shown := strings.Count(text, "\n### `P") + strings.Count(text, "\n### `S") + strings.Count(text, "\n### `K")
-	outcomes := strings.Count(text, "\n### 1 case: crash")
+	outcomes := strings.Count(text, "\n### 1 result: crash")
 	var requirements, reasons int
 	tail := text[strings.LastIndex(text, "\n**Left out"):]
 	if strings.Contains(tail, "failing requirement") {
@@ -370,9 +373,9 @@ func TestBadgeSaysWhatTheRunCameTo(t *testing.T) {
 		want badge
 	}{
 		{clear(t), badge{1, "pugmark conformance", "conformant", "brightgreen"}},
-		{known, badge{1, "pugmark conformance", "as expected with 3 known failures", "yellow"}},
+		{known, badge{1, "pugmark conformance", "as expected with known failures in 3 results", "yellow"}},
 		{incomplete, badge{1, "pugmark conformance", "incomplete", "orange"}},
-		{sample(t), badge{1, "pugmark conformance", "error of the harness in 1 case", "lightgrey"}},
+		{sample(t), badge{1, "pugmark conformance", "error of the harness in 1 result", "lightgrey"}},
 	} {
 		var got badge
 		require.NoError(t, json.Unmarshal([]byte(rendered(t, func(_ Renderer, w io.Writer, run *result.Run) error { return WriteBadge(w, run) }, Renderer{}, c.run)), &got))

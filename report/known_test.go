@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,8 +15,8 @@ import (
 func TestABrokenEntryIsRedInEveryFormat(t *testing.T) {
 	run := clear(t)
 	run.Known = &result.Excuses{File: "ci/known.yaml", Entries: []result.Excuse{
-		{Line: 3, Case: "handler/a/b", Requirements: []string{}, Checks: []string{}, Failed: []string{}},
-		{Line: 9, Case: "handler/a/*", Transport: "rpc", Requirements: []string{}, Checks: []string{}, Failed: []string{}, Problem: "matches nothing\x1b<b>"},
+		{Line: 3, Case: "handler/a/b", Requirements: []string{}, Checks: []string{}, Where: []string{}, Failed: []string{}, At: []string{}},
+		{Line: 9, Case: "handler/a/*", Transport: "rpc", Requirements: []string{}, Checks: []string{}, Where: []string{}, Failed: []string{}, At: []string{}, Problem: "matches nothing\x1b<b>"},
 	}}
 	run.Masked = []string{"API_TOKEN"}
 	run.Verdict = result.NotConformant // coverage.Verdict sees to it
@@ -28,7 +27,7 @@ func TestABrokenEntryIsRedInEveryFormat(t *testing.T) {
 	require.NoError(t, Renderer{}.GitHub(&github, run))
 	require.NoError(t, WriteJSON(&stored, run))
 	require.Contains(t, text.String(), "KNOWN-FAILURES FILE  1 entry does not hold\n  ci/known.yaml:9: handler/a/* on rpc: matches nothing\\x1b<b>\n")
-	require.Contains(t, text.String(), "masked the values of API_TOKEN, wherever they stood\n")
+	require.Contains(t, text.String(), "masked   the values of API_TOKEN, wherever they stood\n")
 	require.Contains(t, junit.String(), "ci/known.yaml:9: handler/a/* on rpc: matches nothing\\x1b&lt;b&gt;")
 	require.Contains(t, markdown.String(), "- `ci/known.yaml:9: handler/a/* on rpc: matches nothing\\x1b<b>`\n")
 	require.Contains(t, markdown.String(), "`API_TOKEN`")
@@ -37,7 +36,7 @@ func TestABrokenEntryIsRedInEveryFormat(t *testing.T) {
 		require.NotContains(t, s, "known.yaml:3", "an entry that holds is not told of")
 	}
 	require.NoError(t, schema.Validate(stored.Bytes()))
-	again, err := ReadJSON(strings.NewReader(stored.String()))
+	again, err := decoded(stored.Bytes())
 	require.NoError(t, err)
 	require.Equal(t, run.Known, again.Known)
 }

@@ -26,7 +26,8 @@ func (r Renderer) Markdown(w io.Writer, run *result.Run) error {
 	if err != nil {
 		return fmt.Errorf("write Markdown: %w", err)
 	}
-	m := &mdPage{page: plainPage(newLookUp(stored, r.Registry)), evidence: r.Evidence}
+	m := &mdPage{page: plainPage(newLookUp(stored, r.Registry))}
+	m.folder = r.Evidence
 	m.top()
 	m.sections()
 	m.failing()
@@ -42,8 +43,7 @@ func (r Renderer) Markdown(w io.Writer, run *result.Run) error {
 // mdPage is a Markdown report being written.
 type mdPage struct {
 	*page
-	out      strings.Builder
-	evidence string // the folder, which [page.evidence] is not: paths stay as they are
+	out strings.Builder
 	// requirements, reasons and others count the blocks that had no room.
 	requirements, reasons, others int
 }
@@ -105,7 +105,6 @@ func (m *mdPage) failing() {
 		part += m.finding("fails", f)
 		hits := echoes(f.hits)
 		m.whole(hits[0])
-		m.block("stderr", diagnostics(m.evidence, hits[0].Case))
 		m.page.others(hits)
 		if !m.add(part + mdBlock(m.cut())) {
 			m.requirements++
@@ -140,12 +139,12 @@ func (m *mdPage) unclear() {
 		if i == 0 {
 			part = "\n## What else needs looking at\n"
 		}
-		part += fmt.Sprintf("\n### %s: %s\n\n", count(len(o.cases), "case"), o.verdict)
+		part += fmt.Sprintf("\n### %s: %s\n\n", count(len(o.cases), "result"), o.verdict)
 		m.list(o.cases)
 		m.field("reason", o.reason)
 		m.verbatim("rerun", o.cases[0].Rerun)
 		m.verbatim("evidence", o.cases[0].Evidence)
-		m.block("stderr", diagnostics(m.evidence, o.cases[0]))
+		m.stderr(o.cases[0])
 		if !m.add(part + mdBlock(m.cut())) {
 			m.reasons++
 		}
@@ -184,16 +183,25 @@ func (m *mdPage) inShort() {
 		if i == 0 {
 			part = "\n## Known failures\n"
 		}
-		part += fmt.Sprintf("\n%s: %s\n\n", count(len(o.cases), "case"), mdCode(cmp.Or(result.Clip(o.reason, maxLine), "no reason given")))
+		part += fmt.Sprintf("\n%s: %s\n\n", count(len(o.cases), "result"), mdCode(cmp.Or(result.Clip(o.reason, maxLine), "no reason given")))
 		m.list(o.cases)
 		if !m.add(part + mdBlock(m.cut())) {
 			m.others++
 		}
 	}
 	for i, o := range outcomes(m.look.run.Cases, result.NotApplicable) {
-		part := fmt.Sprintf("- %s: %s\n", count(len(o.cases), "case"), mdCode(cmp.Or(result.Clip(o.reason, maxLine), "no reason given")))
+		part := fmt.Sprintf("- %s: %s\n", count(len(o.cases), "result"), mdCode(cmp.Or(result.Clip(o.reason, maxLine), "no reason given")))
 		if i == 0 {
 			part = "\n## Not applicable\n\n" + part
+		}
+		if !m.add(part) {
+			m.others++
+		}
+	}
+	for i, q := range untested(m.look) {
+		part := fmt.Sprintf("- %s %s\n", mdCode(q.id), mdProse(strings.TrimSpace(q.word+": "+q.why)))
+		if i == 0 {
+			part = "\n## Untested\n\n" + part
 		}
 		if !m.add(part) {
 			m.others++

@@ -30,8 +30,9 @@ type page struct {
 	look *lookUp
 	// readings is the readings that were told already.
 	readings map[string]bool
-	// evidence is [Terminal.Evidence].
-	evidence string
+	// evidence is [Terminal.Evidence]; folder is the same where stderr is shown, also on
+	// pages that leave the evidence paths as they are.
+	evidence, folder string
 }
 
 // plainPage is a page whose text goes into another format: without colors, and with

@@ -13,6 +13,9 @@ import (
 // it is written: a run of fast cases must not spend its time on the terminal.
 const tick = 100 * time.Millisecond
 
+// logged is how often a line says how far a run is where no line can be rewritten.
+const logged = 15 * time.Second
+
 // rewrite takes the cursor to the start of the line and empties the line.
 const rewrite = "\r\x1b[K"
 
@@ -26,10 +29,10 @@ type progress struct {
 	stopped              chan struct{} // closed when it has ended
 }
 
-// Begin says how many cases there will be, each transport counted, which may also
+// Begin says how many results there will be, which may also
 // be said later or never. The progress line appears with it or with the first case
-// and stays until [Terminal.End] or [Terminal.Summary]. Without Progress, and after
-// the end, Begin, Started and Finished do nothing.
+// and stays until [Terminal.End] or [Terminal.Summary]. Without Progress and Log, and
+// after the end, Begin, Started and Finished do nothing.
 func (t *Terminal) Begin(total int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +43,7 @@ func (t *Terminal) Begin(total int) {
 // begin starts the progress line, once. It reports whether there is one.
 func (t *Terminal) begin() bool {
 	p := &t.progress
-	if !t.Progress || p.ended {
+	if !t.Progress && t.Log == nil || p.ended {
 		return false
 	}
 	if p.stop == nil {
@@ -54,7 +57,11 @@ func (t *Terminal) begin() bool {
 // harness that does.
 func (t *Terminal) tick(stop, stopped chan struct{}) {
 	defer close(stopped)
-	ticker := time.NewTicker(tick)
+	every, say := tick, t.show
+	if !t.Progress {
+		every, say = logged, t.log
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -62,7 +69,7 @@ func (t *Terminal) tick(stop, stopped chan struct{}) {
 			return
 		case <-ticker.C:
 			t.mu.Lock()
-			t.show()
+			say()
 			t.mu.Unlock()
 		}
 	}
@@ -118,7 +125,7 @@ func (t *Terminal) End() {
 }
 
 func (t *Terminal) showSometimes() {
-	if t.time().Sub(t.progress.shown) >= tick {
+	if t.Progress && t.time().Sub(t.progress.shown) >= tick {
 		t.show()
 	}
 }
@@ -132,7 +139,7 @@ func (t *Terminal) show() {
 	p.shown = t.time()
 	head := fmt.Sprintf("%d/%d", p.done, p.total)
 	if p.total == 0 {
-		head = count(p.done, "case")
+		head = count(p.done, "result")
 	}
 	line, plain := t.paint(dim, head), len(head)
 	add := func(s style, text string) {
@@ -158,6 +165,29 @@ func (t *Terminal) show() {
 	}
 	p.visible = true
 	_, _ = io.WriteString(t.Out, rewrite+line) // progress that can't be shown harms no one
+}
+
+// log writes how far the run is, in a line of its own.
+func (t *Terminal) log() {
+	p := &t.progress
+	if p.stop == nil {
+		return
+	}
+	head := count(p.done, "result")
+	if p.total > 0 {
+		head = fmt.Sprintf("%d of %s", p.done, count(p.total, "result"))
+	}
+	line := fmt.Sprintf("%s, %d failed, %s", head, p.failing, elapsed(t.time().Sub(p.started)))
+	_, _ = fmt.Fprintln(t.Log, line) // progress that can't be shown harms no one
+}
+
+// elapsed is a time in whole seconds.
+func elapsed(d time.Duration) string {
+	s := int64(d / time.Second)
+	if s < 60 {
+		return fmt.Sprintf("%d s", s)
+	}
+	return Duration(s * 1000)
 }
 
 // label names a case on a transport as its evidence folder does.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,9 +24,61 @@ const maxRead = result.MaxStream + 1<<10
 
 // diagnostics is what the handlers of a case wrote to stderr, invocation by
 // invocation, each bounded to its head, its tail and a count, with nothing in it
-// that acts. Without evidence it is empty. Nothing outside of the folder is read,
-// whatever the report says: it may come from anywhere.
+// that acts.
 func diagnostics(folder string, c *result.Case) string {
+	return stored(folder, c, func(text string) []string { return cleanLines(result.Clip(text, maxDiagnostics)) })
+}
+
+// maxTelling is how many lines of what one handler wrote to stderr are shown where the
+// rest is in the evidence.
+const maxTelling = 6
+
+// stderr shows what of the diagnostics of a case tells most.
+func (p *page) stderr(c *result.Case) {
+	p.block("stderr", stored(p.folder, c, telling))
+}
+
+// telling is the last of the lines that tell something, with the one that says why, or
+// with the first when none does.
+func telling(text string) []string {
+	lines := result.DiagnosticLines(text)
+	n := len(lines)
+	switch why := result.DiagnosticReason(lines); {
+	case n <= maxTelling:
+	case why > n-maxTelling:
+		lines = slices.Concat(omitted(lines[:n-maxTelling+1]), lines[n-maxTelling+1:])
+	case why > 0:
+		lines = slices.Concat(omitted(lines[:why]), lines[why:why+1], omitted(lines[why+1:n-maxTelling+3]), lines[n-maxTelling+3:])
+	default:
+		lines = slices.Concat(lines[:1], omitted(lines[1:n-maxTelling+2]), lines[n-maxTelling+2:])
+	}
+	for i, line := range lines {
+		lines[i] = strings.Join(cleanLines(line), " ")
+	}
+	return lines
+}
+
+// omitted is the line that stands for others, if any. It counts what was left out
+// before as well.
+func omitted(lines []string) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	left := count(len(lines), "line")
+	gap := regexp.MustCompile(`\.\.\. \((\d+) bytes left out\) \.\.\.`)
+	for _, line := range lines {
+		if bytes := gap.FindStringSubmatch(line); bytes != nil {
+			left += " and " + bytes[1] + " bytes"
+			break
+		}
+	}
+	return []string{"... (" + left + " left out) ..."}
+}
+
+// stored is what show makes of what the handlers of a case wrote to stderr, invocation
+// by invocation. Without evidence it is empty. Nothing outside of the folder is read,
+// whatever the report says: it may come from anywhere.
+func stored(folder string, c *result.Case, show func(text string) []string) string {
 	where := filepath.FromSlash(c.Evidence)
 	if folder == "" || c.Evidence == "" || !filepath.IsLocal(where) {
 		return ""
@@ -46,14 +99,18 @@ func diagnostics(folder string, c *result.Case) string {
 		if err != nil || len(data) == 0 {
 			continue
 		}
-		if len(names) > 1 {
-			fmt.Fprintf(&b, "-- %s --\n", clean(strings.TrimSuffix(path.Base(name), cutSuffix)))
-		}
 		text := string(data)
 		if strings.HasSuffix(name, cutSuffix) {
 			text = joined(text)
 		}
-		b.WriteString(strings.Join(cleanLines(result.Clip(text, maxDiagnostics)), "\n"))
+		lines := show(text)
+		if len(lines) == 0 {
+			continue
+		}
+		if len(names) > 1 {
+			fmt.Fprintf(&b, "-- %s --\n", clean(strings.TrimSuffix(path.Base(name), cutSuffix)))
+		}
+		b.WriteString(strings.Join(lines, "\n"))
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -23,6 +23,7 @@ func (t *Terminal) Summary(run *result.Run, s *spec.Spec) error {
 		look:          newLookUp(r, s),
 		readings:      map[string]bool{},
 		evidence:      t.Evidence,
+		folder:        t.Evidence,
 	}
 	p.failures()
 	p.attention()
@@ -30,9 +31,11 @@ func (t *Terminal) Summary(run *result.Run, s *spec.Spec) error {
 	p.warnings()
 	p.known()
 	p.leftOut()
+	p.untested()
 	p.table()
 	p.time()
 	p.verdict()
+	p.next(t.Next)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, err := io.WriteString(t.Out, p.String()); err != nil {
@@ -76,6 +79,7 @@ func (p *page) whole(e echo) {
 	p.line("  %s", place(e))
 	p.why(e.Why)
 	p.check(e.check)
+	p.stderr(e.Case)
 	if v := e.Verdict; v == result.Crash || v == result.Hang || v == result.Flaky {
 		p.field(string(v), e.Reason)
 	}
@@ -114,19 +118,53 @@ func (p *page) reading(id string) {
 	p.labelled("reading", wrap(strings.Fields(clean(text)), p.width-4-labelWidth), plainStyle)
 }
 
-// others lists the further hits of a finding.
+// others lists the further hits of a finding, each in a line, or in two where what it
+// says would be cut away.
 func (p *page) others(all []echo) {
 	if len(all) == 1 {
 		return
 	}
 	p.line("")
-	for i, e := range all[1:] {
+	others := inBrief(all[1:])
+	for i, o := range others {
 		if i == maxEchoes {
-			p.line("  and %d more, all in the report", len(all)-1-i)
+			p.line("  and %d more, all in the report", len(others)-i)
 			return
 		}
-		p.line("%s", cutTo("  also "+place(e)+says(e.check), p.width))
+		if columns("  also "+place(o.echo)+o.said) <= p.width {
+			p.line("  also %s%s", place(o.echo), o.said)
+			continue
+		}
+		p.line("%s", cutTo("  also "+place(o.echo)+":", p.width))
+		p.line("%s", cutTo("       "+strings.TrimPrefix(o.said, ": "), p.width))
 	}
+}
+
+// brief is a hit in a few words.
+type brief struct {
+	echo
+	said string
+}
+
+// inBrief is hits in a few words. Of a handler that said why it ended, its words count
+// and not how each transport shows that it did.
+func inBrief(all []echo) (list []brief) {
+	for _, e := range all {
+		b := brief{e, says(e.check)}
+		if _, why, ok := strings.Cut(e.check.Got, result.StderrSays); ok {
+			b.said = ": " + clean(result.Clip(strings.TrimPrefix(result.StderrSays, "; ")+why, maxLine))
+		}
+		if n := len(list); n > 0 && list[n-1].ID == b.ID && alike(list[n-1].said) == alike(b.said) {
+			for _, t := range b.transports {
+				if !slices.Contains(list[n-1].transports, t) {
+					list[n-1].transports = append(slices.Clone(list[n-1].transports), t)
+				}
+			}
+			continue
+		}
+		list = append(list, b)
+	}
+	return list
 }
 
 // place names the case and the transports of a hit.
@@ -171,7 +209,7 @@ func (p *page) attention() {
 		}
 		line := p.paint(s, strings.ToUpper(string(o.verdict)))
 		if len(o.cases) > 1 {
-			line += "  " + p.paint(dim, count(len(o.cases), "case"))
+			line += "  " + p.paint(dim, count(len(o.cases), "result"))
 		}
 		p.line("%s", line)
 		for _, l := range wrap(pieces(clean(result.Clip(o.reason, maxLine))), p.width-2) {
@@ -182,8 +220,14 @@ func (p *page) attention() {
 				p.line("  %s", l)
 			}
 		}
+		if o.verdict == result.NotTestable {
+			for _, l := range wrap(strings.Fields("mend first what stands in the way, most often a failure above; then the requirements of these cases can be seen to hold or not"), p.width-2) {
+				p.line("  %s", l)
+			}
+		}
 		p.line("")
 		p.list(o.cases)
+		p.stderr(o.cases[0])
 		p.verbatim("rerun", o.cases[0].Rerun)
 		p.verbatim("evidence", p.below(o.cases[0].Evidence))
 		p.line("")
@@ -225,7 +269,7 @@ func (p *page) warnings() {
 // known lists what the known-failures file excuses.
 func (p *page) known() {
 	for _, o := range outcomes(p.look.run.Cases, result.KnownFailure) {
-		p.line("%s  %s", p.paint(yellowBold, "KNOWN FAILURE"), p.paint(dim, count(len(o.cases), "case")))
+		p.line("%s  %s", p.paint(yellowBold, "KNOWN FAILURE"), p.paint(dim, count(len(o.cases), "result")))
 		p.prose(2, plainStyle, o.reason)
 		p.list(o.cases)
 		p.line("")
@@ -248,7 +292,7 @@ func (p *page) leftOut() {
 		}
 	}
 	p.line("%s  %s", p.paint(bold, "NOT APPLICABLE"),
-		p.paint(dim, count(cases, "case")+" left out, and with them "+count(requirements, "requirement")))
+		p.paint(dim, count(cases, "result")+" left out, and with them "+count(requirements, "requirement")))
 	for _, o := range all {
 		p.line("  %4d  %s", len(o.cases), cutTo(cmp.Or(clean(o.reason), "no reason given"), p.width-8))
 	}

@@ -34,10 +34,15 @@ type row struct {
 	tally          tally
 }
 
-// rows counts the requirements of each section in which any was selected.
+// rows counts the requirements of each section in which any was selected. Of a
+// selection, what it does not touch says nothing and is left out.
 func rows(l *lookUp) []row {
 	by := map[string]tally{}
+	whole := l.run.Selection.IsWhole()
 	for _, q := range l.run.Requirements {
+		if !whole && (q.Verdict == result.Untested || q.Verdict == result.NotApplicable) {
+			continue
+		}
 		if by[q.Section] == nil {
 			by[q.Section] = tally{}
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"pugmark.dev/conform/result"
 )
 
 // The widths that prose is wrapped at.
@@ -29,6 +31,13 @@ type Terminal struct {
 	// Progress keeps one line up to date that says how far the run is. It needs a
 	// terminal that can rewrite a line.
 	Progress bool
+	// Log is where lines say, now and then, how far a run is that has no progress line,
+	// so that a job does not look like one that hangs; nil is nowhere.
+	Log io.Writer
+	// Next says, a line each, what one can do after a run that is not as it should be. It
+	// is given the first result that the summary shows, or nil when only the
+	// known-failures file is at fault; nil says nothing.
+	Next func(first *result.Case) []string
 	// Evidence is the folder that the evidence paths of cases are below, so that what
 	// is printed can be opened as it stands.
 	Evidence string

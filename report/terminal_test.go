@@ -91,12 +91,12 @@ func TestFindingSaysAllThatOneNeeds(t *testing.T) {
 		"    diff      first difference at byte 12\n              - 00000008  68",
 		"    rerun     pugmark-conform run --subject my-sdk --transport rpc handler/framing/no-whitespace\n",
 		"    evidence  evidence/handler/framing/no-whitespace@rpc\n",
-		"\n  also handler/framing/tabs on rpc, subprocess: got exit status 1",
+		"\n  also handler/framing/tabs on rpc, subprocess:\n       got exit status 1; the handler wrote \"Traceback",
 		"    reading   our reading R28: ",
 		"leave such checks out with --without-readings=R28\n",
 		"    hang      the handler was ended by the harness after 2s\n",
-		"HANG  3 cases\n  the handler was ended by the harness after 10s\n",
-		"NOT APPLICABLE  2 cases left out, and with them 1 requirement\n",
+		"HANG  3 results\n  the handler was ended by the harness after 10s\n",
+		"NOT APPLICABLE  2 results left out, and with them 1 requirement\n",
 	} {
 		require.Contains(t, text, want)
 	}
@@ -193,12 +193,12 @@ func TestVerdictLineAgreesWithTheExitStatus(t *testing.T) {
 
 	run = clear(t)
 	run.Verdict, run.Cases[0].Verdict = result.NotConformant, result.HarnessError
-	require.Equal(t, "reference 1.0.0: error of the harness in 1 case; of 3 requirements 3 pass; exit status 2", last(run))
+	require.Equal(t, "reference 1.0.0: error of the harness in 1 result; of 3 requirements 3 pass; exit status 2", last(run))
 
 	run = clear(t)
 	run.Verdict, run.Cases[0].Verdict = result.AsExpected, result.KnownFailure
 	run.Selection.All = false
-	require.Equal(t, "reference 1.0.0: as expected with 1 known failure, of the selection; of 3 requirements 3 pass; exit status 0", last(run))
+	require.Equal(t, "reference 1.0.0: as expected with known failures in 1 result, of the selection; of 3 requirements 3 pass; exit status 0", last(run))
 }
 
 func TestExitStatusTakesTheWorst(t *testing.T) {
@@ -300,7 +300,7 @@ func TestProgressNeedsNoTotal(t *testing.T) {
 		term.Finished(result.Case{ID: "handler/a", Transport: "rpc", Verdict: result.Pass})
 		time.Sleep(200 * time.Millisecond)
 		synctest.Wait()
-		require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K1 case  200 ms"), "%q", out.String())
+		require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K1 result  200 ms"), "%q", out.String())
 	})
 }
 
@@ -316,6 +316,110 @@ func TestProgressIsSeldomWritten(t *testing.T) {
 		require.LessOrEqual(t, strings.Count(out.String(), "\r"), 1)
 		term.End()
 	})
+}
+
+func TestWhatIsNoTerminalIsToldNowAndThenHowFarTheRunIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log bytes.Buffer
+		term := &Terminal{Out: &out, Log: &log}
+		term.Begin(1247)
+		for i := range 320 {
+			v := result.Pass
+			if i < 3 {
+				v = result.Fail
+			}
+			term.Started("handler/a", "rpc")
+			term.Finished(result.Case{ID: "handler/a", Transport: "rpc", Verdict: v})
+		}
+		time.Sleep(14900 * time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, log.String())
+		time.Sleep(46 * time.Second)
+		synctest.Wait()
+		require.Equal(t, `320 of 1247 results, 3 failed, 15 s
+320 of 1247 results, 3 failed, 30 s
+320 of 1247 results, 3 failed, 45 s
+320 of 1247 results, 3 failed, 1 min 00 s
+`, log.String())
+		size := log.Len()
+		require.NoError(t, term.Summary(clear(t), nil))
+		time.Sleep(time.Minute)
+		require.Equal(t, size, log.Len(), "nothing is written after the end")
+		require.NotContains(t, out.String(), " of 1247")
+	})
+}
+
+func TestATerminalHasNoLinesBesideItsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, log bytes.Buffer
+		term := &Terminal{Out: &out, Log: &log, Progress: true}
+		term.Begin(2)
+		time.Sleep(time.Minute)
+		term.End()
+		require.Empty(t, log.String())
+	})
+}
+
+func TestARunThatEndsSoonIsNotToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		term := &Terminal{Out: &bytes.Buffer{}, Log: &log}
+		term.Begin(2)
+		time.Sleep(14 * time.Second)
+		term.End()
+		time.Sleep(time.Minute)
+		require.Empty(t, log.String())
+	})
+}
+
+func TestARedRunSaysWhatOneCanDoNext(t *testing.T) {
+	next := func(run *result.Run) (first *result.Case, text string) {
+		text = summary(t, &Terminal{Next: func(c *result.Case) []string {
+			first = c
+			return []string{"one: x\x1b", "two: y"}
+		}}, run)
+		return first, text
+	}
+	first, text := next(sample(t))
+	require.True(t, strings.HasSuffix(text, "exit status 2\nnext  one: x\\x1b\n      two: y\n"), text)
+	require.Equal(t, [2]string{"handler/framing/no-whitespace", "rpc"}, [2]string{first.ID, first.Transport}, "as shown first")
+
+	run := clear(t)
+	run.Verdict, run.Cases[1].Verdict = result.NotConformant, result.Crash
+	first, _ = next(run)
+	require.Equal(t, "handler/a/0", first.ID)
+
+	run = clear(t)
+	run.Verdict = result.NotConformant
+	first, text = next(run)
+	require.Nil(t, first)
+	require.Contains(t, text, "\nnext  one")
+
+	_, text = next(clear(t))
+	require.NotContains(t, text, "next")
+}
+
+func TestUntestedRequirementsOfAWholeRunHaveTheirReason(t *testing.T) {
+	m := newMaker(t)
+	m.requirement("P3/utf8", result.Pass)
+	m.requirement("K7/version", result.Untested)
+	m.requirement("P2/same-format", result.Untested)
+	m.requirement("P8.3/read", result.NotApplicable)
+	m.add(result.Case{ID: "handler/a/a", Verdict: result.Pass}, "rpc")
+	m.run.Verdict = result.Conformant
+	text := summary(t, &Terminal{}, m.run)
+	require.Contains(t, text, "UNTESTED  2 requirements, which the verdict says nothing of\n  K7/version DESC: no case can test it: What a package claims stands in the metadata of its")
+	require.Contains(t, text, "\n  P2/same-format DESC: no case that this subject can be put to tests it\n")
+	require.Contains(t, rendered(t, Renderer.Markdown, Renderer{Registry: registry(t)}, m.run), "\n## Untested\n\n- `K7/version` DESC: no case can test it: What a package claims")
+
+	m.run.Selection = result.Selection{Patterns: []string{"handler/a/*"}, Shard: "1/1"}
+	text = summary(t, &Terminal{}, m.run)
+	require.NotContains(t, text, "UNTESTED")
+	_, table, _ := strings.Cut(text, "section ")
+	require.Equal(t, "           requirements  pass\n3     Wire format             1     1\nall                           1     1\n\n", table[:strings.Index(table, "results")])
+	markdown := rendered(t, Renderer.Markdown, Renderer{}, m.run)
+	require.NotContains(t, strings.ToLower(markdown), "untested")
+	require.NotContains(t, markdown, "not-applicable")
 }
 
 func TestAPipeSeesNoProgress(t *testing.T) {

@@ -9,10 +9,11 @@ import (
 	"pugmark.dev/conform/result"
 )
 
-// slowest is how many cases are named under where the time goes.
+// slowest is how many results are named under where the time goes.
 const slowest = 5
 
-// time counts the cases and shows where the time went.
+// time counts the results, which are cases each on one transport, and shows where the
+// time went.
 func (p *page) time() {
 	cases := slices.Clone(p.look.run.Cases)
 	if len(cases) == 0 {
@@ -24,8 +25,8 @@ func (p *page) time() {
 		t[c.Verdict]++
 		sum += c.DurationMS
 	}
-	p.summed("cases", t.words())
-	p.summed("time", []string{Duration(p.look.run.DurationMS), "of wall time for", Duration(sum), "of cases; the slowest:"})
+	p.summed("results", t.words())
+	p.summed("time", []string{Duration(p.look.run.DurationMS), "of wall time for", Duration(sum), "of results; the slowest:"})
 	slices.SortStableFunc(cases, func(a, b result.Case) int { return cmp.Compare(b.DurationMS, a.DurationMS) })
 	for _, c := range cases[:min(slowest, len(cases))] {
 		p.line("%s", cutTo(fmt.Sprintf("  %9s  %s on %s", Duration(c.DurationMS), clean(c.ID), clean(c.Transport)), p.width))
@@ -36,7 +37,7 @@ func (p *page) time() {
 
 // summed writes one line of totals, wrapped.
 func (p *page) summed(noun string, words []string) {
-	const width = 7
+	const width = 9
 	for i, line := range wrap(words, p.width-width) {
 		if i > 0 {
 			noun = ""
@@ -64,6 +65,30 @@ func (p *page) verdict() {
 	p.line("%s; exit status %d", line, ExitStatus(run))
 }
 
+// next says what one can do about a run that is not as it should be.
+func (p *page) next(say func(first *result.Case) []string) {
+	if say == nil || ExitStatus(p.look.run) == ExitConformant {
+		return
+	}
+	label := "next"
+	for _, line := range say(firstShown(p.look)) {
+		p.line("%s  %s", p.paint(dim, pad(label, 4)), clean(line))
+		label = ""
+	}
+}
+
+// firstShown is the result that the summary shows first, nil when it shows none that
+// counts against the subject.
+func firstShown(l *lookUp) *result.Case {
+	if all := findings(l, result.Fail); len(all) > 0 {
+		return echoes(all[0].hits)[0].Case
+	}
+	for _, o := range unclear(l.run.Cases) {
+		return o.cases[0]
+	}
+	return nil
+}
+
 // conclusion is how a run came out, in the words that every format has for it.
 func conclusion(run *result.Run) string {
 	word := outcomeOf(run)
@@ -83,9 +108,9 @@ func outcomeOf(run *result.Run) string {
 	case len(run.Cases) == 0:
 		return "nothing was run"
 	case cases[result.HarnessError] > 0:
-		return "error of the harness in " + count(cases[result.HarnessError], "case")
+		return "error of the harness in " + count(cases[result.HarnessError], "result")
 	case run.Verdict == result.AsExpected:
-		return "as expected with " + count(cases[result.KnownFailure], "known failure")
+		return "as expected with known failures in " + count(cases[result.KnownFailure], "result")
 	}
 	return clean(strings.ReplaceAll(string(run.Verdict), "-", " "))
 }

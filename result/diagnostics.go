@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// StderrSays stands, in what a check got, before the line of stderr that says why a
+// handler ended as it did.
+const StderrSays = "; stderr says "
+
 // diagnosticPatterns is how lines of diagnostics are told apart.
 type diagnosticPatterns struct{ access, level, thrown, named *regexp.Regexp }
 

@@ -329,7 +329,7 @@ func (m *maker) check(k *result.Check, c *result.Case, l limits, heads string) c
 	default:
 		out.Want, out.Got = whole(want), whole(got)
 	}
-	if out.Fields == nil || !strings.HasPrefix(k.Diff, goMap) {
+	if !repeats(k.Diff, out.Fields) {
 		out.Diff = diffLines(k.Diff, l.text, pointed(k.Where).offset)
 	}
 	for _, id := range k.Readings {

@@ -142,8 +142,21 @@ func middle(s string, head, tail int) (all []segment) {
 	return all
 }
 
-// goMap is how a diff begins that says no more than the fields of want and got do.
-const goMap = "  map[string]string{"
+// repeats reports whether a diff says no more than the fields of want and got do: each
+// of its lines is one of them, wanted or got.
+func repeats(diff string, all []field) bool {
+	if len(all) == 0 {
+		return false
+	}
+	for text := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
+		sign, rest, _ := strings.Cut(text, " ")
+		name, _, ok := strings.Cut(rest, ": ")
+		if sign != "-" && sign != "+" || !ok || !slices.ContainsFunc(all, func(f field) bool { return f.Name == name }) {
+			return false
+		}
+	}
+	return true
+}
 
 // diffLines is a diff of the judge, a line each: what differs between a line and the one
 // that stands in its place is marked, and so is the byte of the stream that the

@@ -61,3 +61,21 @@ func TestCharactersAreNotCutByAMark(t *testing.T) {
 		t.Errorf("the other side marks %q, want è", b[1].Text)
 	}
 }
+
+func TestADiffThatSaysNoMoreThanTheFieldsIsKnown(t *testing.T) {
+	all := fields(`name: "a", metadata: {"x": "1"}`, `name: "b", metadata: {"x": "2"}`)
+	for diff, want := range map[string]bool{
+		"- name: \"a\"\n+ name: \"b\"\n":                      true,
+		"- name: \"a\"\n+ name: \"b\"\n- metadata.x: \"1\"\n": false,
+		"  name: \"a\"\n":                                     false,
+		"body: first difference at byte 0\n- 00000000  37\n":  false,
+		"": false,
+	} {
+		if got := repeats(diff, all); got != want {
+			t.Errorf("%q repeats the fields: %t, want %t", diff, got, want)
+		}
+	}
+	if repeats("- name: 1\n", nil) {
+		t.Error("without fields a diff repeats nothing")
+	}
+}

@@ -28,9 +28,8 @@ func TestTheSameReportGivesTheSameBytes(t *testing.T) {
 	if shuffled := r.page(); !bytes.Equal(first, shuffled) {
 		t.Error("the order in which cases end changes the page")
 	}
-	var stored, again bytes.Buffer
-	require.NoError(t, report.WriteJSON(&stored, r.run))
-	run, err := report.ReadJSON(&stored)
+	var again bytes.Buffer
+	run, err := report.AsStored(r.run)
 	require.NoError(t, err)
 	require.NoError(t, Render(&again, run, r.spec, r.root))
 	if !bytes.Equal(first, again.Bytes()) {

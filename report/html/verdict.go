@@ -73,7 +73,7 @@ func headingOf(run *result.Run) heading {
 	case harness > 0:
 		h.Word, h.Tone = "error of the harness", "bad"
 	case run.Verdict == result.AsExpected:
-		h.Word += ", with " + count(known, "known failure")
+		h.Word += ", with known failures in " + count(known, "result")
 	}
 	if !run.Selection.IsWhole() {
 		h.Word += ", of the selection"
