@@ -13,7 +13,7 @@ import (
 // character of what a CI server would take for a command to it when it stands in a
 // job's output ([isCommand]).
 func clean(s string) string {
-	if strings.IndexFunc(s, isActive) < 0 && utf8.ValidString(s) && !strings.Contains(s, "::") && !strings.Contains(s, "##[") {
+	if strings.IndexFunc(s, isActive) < 0 && utf8.ValidString(s) && !strings.Contains(s, "::") && !strings.Contains(s, "##") {
 		return s
 	}
 	var b strings.Builder
@@ -53,11 +53,22 @@ func Visible(s string, r rune) string {
 
 // isCommand reports whether a command to a CI server may begin at s[i]: GitHub's
 // begin with two colons that only spaces stand before on a line, or with ##[
-// anywhere on one. A word can come to stand first by being wrapped.
+// anywhere on one, those of others with ##vso[ or ##teamcity[. A word can come to
+// stand first by being wrapped.
 func isCommand(s string, i int) bool {
 	rest := s[i:]
-	return strings.HasPrefix(rest, "##[") || strings.HasPrefix(rest, "::") && (i == 0 || s[i-1] == ' ')
+	switch {
+	case strings.HasPrefix(rest, "::"):
+		return i == 0 || strings.IndexByte(" \t\r", s[i-1]) >= 0
+	case strings.HasPrefix(rest, "##"):
+		word := strings.TrimLeft(rest[2:min(len(rest), 2+longestWord)], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		return strings.HasPrefix(word, "[")
+	}
+	return false
 }
+
+// longestWord is how many letters may stand between ## and [.
+const longestWord = 32
 
 func isActive(r rune) bool { return !unicode.IsPrint(r) }
 
