@@ -74,6 +74,9 @@ type Change struct {
 	Is  string `json:"is"`
 	// Rerun is the command that runs the case again as the second run did.
 	Rerun string `json:"rerun"`
+	// EntryGone is set when nothing changed but the known-failures file: the entry that
+	// excused the result is gone. Texts count such results in place of naming them.
+	EntryGone bool `json:"-"`
 }
 
 // HasRegressed reports whether anything is worse than it was.
@@ -258,8 +261,25 @@ func changeOf(was, is *result.Case) (Change, bool) {
 		return c, false
 	default:
 		c.Kind = kindOf(was.Verdict, is.Verdict)
+		c.EntryGone = was.Verdict == result.UnexpectedPass && is.Verdict == result.Pass ||
+			was.Verdict == result.KnownFailure && is.Verdict == result.Fail && sameFailures(was, is)
 	}
 	return c, true
+}
+
+// sameFailures reports whether the same checks fail, having got the same but for what
+// varies from run to run. The reasons of the verdicts are not looked at: that of an
+// excused failure is its entry's.
+func sameFailures(a, b *result.Case) bool {
+	failed := func(c *result.Case) (all []string) {
+		for _, k := range c.Checks {
+			if k.Verdict == result.Fail {
+				all = append(all, k.ID+"\x00"+k.Requirement+"\x00"+steady(k.Got))
+			}
+		}
+		return all
+	}
+	return slices.Equal(failed(a), failed(b))
 }
 
 // because is the reason of a verdict, in one line.

@@ -291,3 +291,50 @@ func TestNothingInADiffActs(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEntryThatIsGoneIsCountedInTextsAndNamedInJSON(t *testing.T) {
+	gate := func(entries bool) *result.Run {
+		m := newMaker(t)
+		excused := func(with, without result.Verdict) result.Verdict {
+			if entries {
+				return with
+			}
+			return without
+		}
+		failing := func(got string) []result.Check {
+			return []result.Check{{ID: "exit", Requirement: "P3/utf8", Verdict: result.Fail, Got: got}}
+		}
+		for i := range 20 {
+			m.add(result.Case{ID: fmt.Sprintf("handler/a/%02d", i), Verdict: excused(result.UnexpectedPass, result.Pass)}, "rpc")
+		}
+		still := excused(result.KnownFailure, result.Fail)
+		m.add(result.Case{ID: "handler/b/same", Verdict: still, Reason: string(still), Checks: failing("port 40123")}, "rpc")
+		other := failing("port 40124, and more")
+		if entries {
+			other = failing("port 40123")
+		}
+		m.add(result.Case{ID: "handler/b/other", Verdict: still, Reason: string(still), Checks: other}, "rpc")
+		return m.run
+	}
+	d := Compare(gate(true), gate(false))
+	require.False(t, d.HasRegressed())
+	var text, markdown, stored bytes.Buffer
+	require.NoError(t, d.WriteText(&text))
+	require.NoError(t, d.WriteMarkdown(&markdown))
+	require.NoError(t, d.WriteJSON(&stored))
+	require.Contains(t, text.String(), `RESULTS CHANGED
+  handler/b/other on rpc  known-failure -> fail
+    was: known-failure: known-failure
+    is: P3/utf8: got port 40124, and more
+    rerun: pugmark-conform run --subject my-sdk --transport rpc handler/b/other
+  1 result known-failure -> fail: the entry that excused it is gone
+  20 results unexpected-pass -> pass: the entry that excused them is gone
+
+results: 22 in both, 22 changed; requirements: none changed
+`)
+	require.Contains(t, markdown.String(), "\n- 20 results unexpected-pass -> pass: the entry that excused them is gone\n")
+	require.NotContains(t, text.String()+markdown.String(), "handler/a/00")
+	require.Contains(t, stored.String(), `"id": "handler/a/00"`)
+	require.NotContains(t, stored.String(), "gone")
+	require.NoError(t, schema.ValidateDiff(stored.Bytes()))
+}

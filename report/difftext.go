@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"pugmark.dev/conform/result"
@@ -32,6 +34,9 @@ func (d *Diff) WriteText(w io.Writer) error {
 			for _, line := range c.reasons() {
 				fmt.Fprintf(&b, "    %s\n", line)
 			}
+		}
+		for _, line := range part.counted {
+			fmt.Fprintf(&b, "  %s\n", line)
 		}
 		if part.more > 0 {
 			fmt.Fprintf(&b, "  and %d more, all in the JSON\n", part.more)
@@ -74,6 +79,9 @@ func (d *Diff) WriteMarkdown(w io.Writer) error {
 			}
 			add(item)
 		}
+		for _, line := range part.counted {
+			add("- " + line + "\n")
+		}
 		if part.more > 0 {
 			add(fmt.Sprintf("- and %d more, all in the JSON\n", part.more))
 		}
@@ -106,6 +114,7 @@ type part struct {
 	title   string
 	changes []Change
 	more    int // of which only the JSON form has the names
+	counted []string
 }
 
 // parts is the changes by kind, results after requirements.
@@ -124,25 +133,45 @@ func (d *Diff) parts() []part {
 			}
 			for _, c := range of.changes {
 				switch {
-				case c.Kind != k:
+				case c.Kind != k, c.EntryGone:
 				case c.isGone():
 					gone.changes = append(gone.changes, c)
 				default:
 					there.changes = append(there.changes, c)
 				}
 			}
+			there.counted = entriesGone(k, of.changes)
 			// What only one run has is seldom the question, and may be most of it.
 			for _, p := range []*part{&there, &gone} {
 				if over := len(p.changes) - maxEchoes; over > 0 && (k == New || p == &gone) {
 					p.changes, p.more = p.changes[:maxEchoes], over
 				}
-				if len(p.changes) > 0 {
+				if len(p.changes)+len(p.counted) > 0 {
 					all = append(all, *p)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// entriesGone counts the changes of a kind that are of the known-failures file alone,
+// those that pass and those that fail in a line each.
+func entriesGone(k Kind, changes []Change) (lines []string) {
+	by := map[string]int{}
+	for _, c := range changes {
+		if c.Kind == k && c.EntryGone {
+			by[c.verdicts()]++
+		}
+	}
+	for _, verdicts := range slices.Sorted(maps.Keys(by)) {
+		them := "them"
+		if by[verdicts] == 1 {
+			them = "it"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s: the entry that excused %s is gone", count(by[verdicts], "result"), verdicts, them))
+	}
+	return lines
 }
 
 // sum counts the changes.
