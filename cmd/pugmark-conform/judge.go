@@ -57,6 +57,7 @@ func (a *app) judgeAgain(root, dir string, words []string) error {
 	coverage.Complete(done, s.registry, s.cases)
 	terminal := a.terminal(outputs)
 	terminal.Evidence = root
+	terminal.Next = following{cases: s.cases, command: a.command(), evidence: root}.lines
 	return a.conclude(done, s.registry, terminal, outputs)
 }
 

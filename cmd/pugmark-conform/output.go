@@ -101,16 +101,19 @@ func (o output) temporary() (*os.File, error) {
 }
 
 // terminal is where progress and findings go: standard output, or standard error
-// when a report has that.
+// when a report has that. What is no terminal has its progress on standard error, a
+// line now and then.
 func (a *app) terminal(outputs []output) *report.Terminal {
 	out := a.Out
 	if onStdout(outputs) {
 		out = a.Err
 	}
+	t := &report.Terminal{Out: out}
 	if f, ok := out.(*os.File); ok {
-		return report.NewTerminal(f, os.Getenv)
+		t = report.NewTerminal(f, os.Getenv)
 	}
-	return &report.Terminal{Out: out}
+	t.Log = a.Err
+	return t
 }
 
 // conclude shows a run, writes its reports, and returns its exit status. A report

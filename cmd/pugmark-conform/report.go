@@ -126,6 +126,11 @@ func (a *app) render(name, evidence string, words []string) error {
 	if len(outputs) == 0 {
 		terminal := a.terminal(nil)
 		terminal.Evidence = o.evidence
+		s, err := a.loadSuite("")
+		if err != nil {
+			return err
+		}
+		terminal.Next = following{cases: s.cases, command: o.run.Command, evidence: o.evidence, stored: o.evidence != "" && isFile(filepath.Join(o.evidence, storedReport))}.lines
 		return terminal.Summary(o.run, registry)
 	}
 	r := rendering{o.run, registry, o.evidence}

@@ -55,7 +55,6 @@ run then, and without --subject the command is the one that was recorded.`,
 	flags.StringVar(&f.transport, "transport", "", "`TRANSPORT` of the case: subprocess, rpc or http (default the first one that fails)")
 	flags.StringVar(&f.into, "into", "", "`FOLDER` to write, which is not there yet (default repro/CASE@TRANSPORT)")
 	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs, and the texts that vary, are made from (default a fresh one)")
-	flags.Lookup("seed").DefValue = ""
 	flags.Float64Var(&f.timeScale, "time-scale", 1, "`FACTOR` on every time limit, for slow machines")
 	return c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -142,8 +143,11 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	}
 	terminal := a.terminal(outputs)
 	terminal.Evidence = f.evidence
-	// First of all: a run that is killed can be repeated too.
-	if _, err := fmt.Fprintf(terminal.Out, "seed   %d\n", f.seed); err != nil {
+	terminal.Next = following{
+		cases: s.cases, command: a.command(), evidence: f.evidence, stored: true,
+		paged: slices.ContainsFunc(outputs, func(o output) bool { return o.format == "html" }),
+	}.lines
+	if _, err := io.WriteString(terminal.Out, seedLine(f.seed)); err != nil {
 		return err
 	}
 	options.Evidence, options.Watch = f.evidence, terminal

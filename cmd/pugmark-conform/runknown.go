@@ -118,8 +118,12 @@ func (f runFlags) keepKnown(out io.Writer, done *result.Run, whole []runner.Key,
 			}
 			return say("%s was made, with no entry: %s", f.writeKnown, why)
 		}
+		entries := "1 entry"
+		if n != 1 {
+			entries = fmt.Sprintf("%d entries", n)
+		}
 		return say("%s was made, with %s; write in the place of each %s why it is known: it is refused until then",
-			f.writeKnown, count(n, "known failure"), casefile.PlaceholderReason)
+			f.writeKnown, entries, casefile.PlaceholderReason)
 	}
 	data, err := os.ReadFile(f.writeKnown)
 	if err != nil {
