@@ -28,6 +28,8 @@ func InstructionFeature(op, field string) string {
 		return "session"
 	case op == "write" && field == "content-encoding":
 		return "encode"
+	case op == "write" && field == "helper":
+		return "helpers"
 	}
 	return ""
 }
@@ -37,7 +39,7 @@ func opFields(op string) (needed, allowed []string) {
 	entry := []string{"name", "content-type", "content-encoding", "schema-url", "metadata", "session", "fork"}
 	switch op {
 	case "write":
-		return nil, append([]string{"text", "json", "base64"}, entry...)
+		return nil, append([]string{"text", "json", "base64", "helper"}, entry...)
 	case "write-remote":
 		return []string{"uri"}, entry
 	case "pause":
@@ -105,6 +107,9 @@ func (k *checker) instruction(at place, in fakeruntime.Instruction) {
 	}
 	if at.has("fork") && !in.Fork {
 		at.key("fork").fault("`fork: false` is no field")
+	}
+	if at.has("helper") && !in.Helper {
+		at.key("helper").fault("`helper: false` is no field")
 	}
 	sessionID(at.key("session"), in.Session)
 }

@@ -55,7 +55,7 @@ func fieldsOf(op string) (fields []string, known bool) {
 	case "observe", "fail":
 		return nil, true
 	case "write":
-		return append(entry, "text", "json", "base64"), true
+		return append(entry, "text", "json", "base64", "helper"), true // it has one call only
 	case "write-remote":
 		return append(entry, "uri"), true
 	case "pause":

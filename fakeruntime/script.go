@@ -72,10 +72,13 @@ type Object struct {
 // form is what the handler reads.
 type Instruction struct {
 	// Op is observe, write, write-remote, pause, sleep, load, memory, log or fail.
-	Op              string            `yaml:"op" json:"op"`
-	Text            *string           `yaml:"text,omitempty" json:"text,omitempty"`
-	JSON            script.JSON       `yaml:"json,omitempty" json:"json,omitempty"`
-	Base64          *string           `yaml:"base64,omitempty" json:"base64,omitempty"`
+	Op     string      `yaml:"op" json:"op"`
+	Text   *string     `yaml:"text,omitempty" json:"text,omitempty"`
+	JSON   script.JSON `yaml:"json,omitempty" json:"json,omitempty"`
+	Base64 *string     `yaml:"base64,omitempty" json:"base64,omitempty"`
+	// Helper asks for the SDK's helper for this kind of value, where it has one beside
+	// its general call.
+	Helper          bool              `yaml:"helper,omitempty" json:"helper,omitempty"`
 	Name            string            `yaml:"name,omitempty" json:"name,omitempty"`
 	ContentType     string            `yaml:"content-type,omitempty" json:"content-type,omitempty"`
 	ContentEncoding string            `yaml:"content-encoding,omitempty" json:"content-encoding,omitempty"`

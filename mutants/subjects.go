@@ -8,6 +8,7 @@ import (
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/runner"
+	"pugmark.dev/conform/spec"
 	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/subject"
 )
@@ -70,5 +71,5 @@ func (k *killer) command(id string) *subject.ResolvedCommand {
 
 // handlerFeatures is what the handler of the agreement claims.
 func handlerFeatures() []string {
-	return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page", "concurrent"}
+	return slices.DeleteFunc(spec.Features(spec.SideHandler), func(f string) bool { return f == "minimal-handler" })
 }

@@ -7,7 +7,7 @@ func Features(kind Side) []string {
 	switch kind {
 	case SideHandler:
 		return []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events",
-			"load", "encode", "tracing", "sdk-page", "minimal-handler", "concurrent"}
+			"load", "encode", "tracing", "sdk-page", "helpers", "schema-url", "minimal-handler", "concurrent"}
 	case SideRuntime:
 		return []string{"rpc", "http", "named-handlers", "inspect", "log", "once", "until-idle", "agent",
 			"metadata", "chosen-session", "tracestate", "uri"}

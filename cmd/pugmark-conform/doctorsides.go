@@ -27,7 +27,8 @@ func doctorFeatures(kind string) map[string]string {
 			"memory": "handler/memory/read", "typed-events": "handler/sdk/start-after-pushes", "load": "handler/stream/three-hundred-entries",
 			"encode": "handler/outputs/encoded-gzip", "tracing": "handler/tracing/context-of-this-invocation",
 			"sdk-page": "handler/sdk/text-is-plain", "minimal-handler": "handler/sdk/minimal-handler-echoes",
-			"concurrent": "handler/concurrent/identities-are-kept-apart",
+			"concurrent": "handler/concurrent/identities-are-kept-apart", "helpers": "handler/sdk/helper-writes-text",
+			"schema-url": "handler/stream/schema-urls-are-shown",
 		}
 	}
 	return map[string]string{

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/runner"
+	"pugmark.dev/conform/spec"
 	"pugmark.dev/conform/stage"
 	"pugmark.dev/conform/subject"
 	"pugmark.dev/conform/subjects"
@@ -110,7 +112,7 @@ func reference() (runner.Subject, error) {
 				Name: referenceName, Subprocess: command(), RPC: command(),
 				HTTP: command("127.0.0.1:{port}"),
 			},
-			Features: []string{"instructions", "fork", "session", "write-remote", "memory", "typed-events", "load", "encode", "tracing", "sdk-page", "concurrent"},
+			Features: slices.DeleteFunc(spec.Features(spec.SideHandler), func(f string) bool { return f == "minimal-handler" }),
 		},
 		Runtime: &runner.RuntimeSide{
 			RuntimeSubject: stage.RuntimeSubject{Name: referenceName, Ops: ops}, Features: ops.Features(),

@@ -49,9 +49,11 @@ def write(session, do, *_):
         return unsupported(session, "write", "content-encoding")
     kind = next(kind for kind in TYPES if kind in do)
     value = base64.b64decode(do[kind]) if kind == "base64" else do[kind]
-    fields = {k: v for k, v in arguments(do).items() if k not in TYPES}
+    fields = {k: v for k, v in arguments(do).items() if k not in TYPES and k != "helper"}
     if not fields.get("fork") and not fields.get("session"):
-        call = session.write_json if kind == "json" and "schema_url" not in fields else session.write
+        helpers = {"text": session.write_text, "json": session.write_json, "base64": session.write_bytes}
+        # To the general call a text is a text: as JSON only the helper can write it.
+        call = helpers[kind] if do.get("helper") or kind == "json" and isinstance(value, str) else session.write
         return call(value, **{k: v for k, v in fields.items() if k not in ("fork", "session")})
     data = value if kind == "base64" else (value if kind == "text" else json.dumps(value)).encode()
     session.write(pugmark.LocalObject(pugmark.Output(data=data, **({"content_type": TYPES[kind]} | fields))))
