@@ -46,50 +46,6 @@ func (p *page) entries() {
 	p.line("")
 }
 
-// untested names the requirements that no result of a whole run says anything of, and
-// why that takes nothing from the verdict.
-func (p *page) untested() {
-	all := untested(p.look)
-	if len(all) == 0 {
-		return
-	}
-	p.line("%s  %s", p.paint(bold, "UNTESTED"), p.paint(dim, count(len(all), "requirement")+", which the verdict says nothing of"))
-	for _, q := range all {
-		for i, line := range wrap(strings.Fields(q.line()), p.width-4) {
-			p.line("%s%s", strings.Repeat(" ", 2+2*min(i, 1)), line)
-		}
-	}
-	p.line("")
-}
-
-// untestedRequirement is a requirement that was not put to the test, and why.
-type untestedRequirement struct{ id, word, why string }
-
-func (q untestedRequirement) line() string {
-	return strings.TrimSpace(q.id+"  "+q.word) + ": " + q.why
-}
-
-// untested is the requirements that no result of a whole run says anything of; of a
-// selection there are none, since it says nothing that some are not in it.
-func untested(l *lookUp) (all []untestedRequirement) {
-	if !l.run.Selection.IsWhole() {
-		return nil
-	}
-	for _, q := range l.run.Requirements {
-		if q.Verdict != result.Untested {
-			continue
-		}
-		why := "no case that this subject can be put to tests it"
-		if l.spec != nil {
-			if r, ok := l.spec.Requirement(q.ID); ok && !r.IsObservable() {
-				why = "no case can test it: " + r.Unobservable
-			}
-		}
-		all = append(all, untestedRequirement{clean(result.Clip(q.ID, maxName)), clean(l.requirement(q.ID).word), clean(result.Clip(why, maxProse))})
-	}
-	return all
-}
-
 // masked says which variables have their names in the place of their values.
 func (p *page) masked() {
 	if len(p.look.run.Masked) == 0 {

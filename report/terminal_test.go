@@ -404,12 +404,14 @@ func TestUntestedRequirementsOfAWholeRunHaveTheirReason(t *testing.T) {
 	m.requirement("P3/utf8", result.Pass)
 	m.requirement("K7/version", result.Untested)
 	m.requirement("P2/same-format", result.Untested)
+	m.requirement("P7/urls-change", result.Untested)
 	m.requirement("P8.3/read", result.NotApplicable)
 	m.add(result.Case{ID: "handler/a/a", Verdict: result.Pass}, "rpc")
 	m.run.Verdict = result.Conformant
 	text := summary(t, &Terminal{}, m.run)
-	require.Contains(t, text, "UNTESTED  2 requirements, which the verdict says nothing of\n  K7/version DESC: no case can test it: What a package claims stands in the metadata of its")
+	require.Contains(t, text, "UNTESTED  3 requirements, which the verdict says nothing of\n  K7/version DESC: no case can test it: What a package claims stands in the metadata of its")
 	require.Contains(t, text, "\n  P2/same-format DESC: no case that this subject can be put to tests it\n")
+	require.Contains(t, text, "\n  P7/urls-change MAY: it allows something and demands nothing, so no case tests it\n")
 	require.Contains(t, rendered(t, Renderer.Markdown, Renderer{Registry: registry(t)}, m.run), "\n## Untested\n\n- `K7/version` DESC: no case can test it: What a package claims")
 
 	m.run.Selection = result.Selection{Patterns: []string{"handler/a/*"}, Shard: "1/1"}

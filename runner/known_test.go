@@ -345,3 +345,15 @@ known-failures:
 	require.Empty(t, problems)
 	require.Empty(t, entries)
 }
+
+func TestTheFirstFileHasTheWordsOfAHandlerWhole(t *testing.T) {
+	const why = `"RuntimeError: Failed to decode input record: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"`
+	results := []result.Case{{
+		ID: "handler/a/one", Transport: "rpc", Verdict: "fail", Reason: "P3/utf8: wanted " + strings.Repeat("long ", 40) + why,
+		Checks: []result.Check{
+			{ID: "1", Requirement: "P3/no-bom", Verdict: "pass", Got: "x" + result.StderrSays + "no"},
+			{ID: "2", Requirement: "P3/utf8", Verdict: "fail", Got: "answered with HTTP status 500" + result.StderrSays + why},
+		}}}
+	data, _ := runner.FirstKnown("sdk", results, there())
+	require.Contains(t, string(data), "    # P3/utf8: stderr says "+why+"\n")
+}

@@ -47,7 +47,7 @@ func FirstKnown(subject string, results []result.Case, whole []Key) ([]byte, int
 		}
 		g := alike{c.ID, c.Verdict, strings.Join(failedRequirements(c), ", ")}
 		if seen[g] == nil {
-			seen[g] = &seenOf{where: map[string][]string{}, why: comment(c.Reason)}
+			seen[g] = &seenOf{where: map[string][]string{}, why: comment(seenReason(&c))}
 		}
 		seen[g].transports = append(seen[g].transports, c.Transport)
 		seen[g].where[c.Transport] = c.Places()
@@ -111,6 +111,21 @@ func scalar(s string) string {
 		return strconv.Quote(s)
 	}
 	return strings.TrimSpace(string(text))
+}
+
+// seenReason is why a case ended as it did. Of a handler that said why it ended, its
+// own words stand there whole, in the place of all that was wanted and got.
+func seenReason(c *result.Case) string {
+	for _, k := range c.Checks {
+		if k.Verdict != result.Fail {
+			continue
+		}
+		if _, why, ok := strings.Cut(k.Got, result.StderrSays); ok {
+			return k.Requirement + ": " + strings.TrimPrefix(result.StderrSays, "; ") + why
+		}
+		break
+	}
+	return c.Reason
 }
 
 // comment is a text, of a subject in part, as a comment of one line.

@@ -209,3 +209,12 @@ func TestKnownFailuresAreShown(t *testing.T) {
 		t.Error("the entry that does not hold stands behind the one that does")
 	}
 }
+
+func TestAnUntestedRequirementOfAWholeRunHasItsReason(t *testing.T) {
+	r := sample(t)
+	r.requirement("K7/version", result.Untested)
+	const why = "Untested: no case can test it: What a package claims stands in the metadata"
+	require.Contains(t, string(r.page()), why)
+	r.run.Selection = result.Selection{Patterns: []string{"handler/framing/*"}, Shard: "1/1"}
+	require.NotContains(t, string(r.page()), why)
+}

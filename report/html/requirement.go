@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pugmark.dev/conform/coverage"
+	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/spec"
 )
@@ -75,6 +76,11 @@ func (m *maker) requirement(id string) requirement {
 			for _, id := range q.Readings {
 				r.Readings = append(r.Readings, m.reading(id))
 			}
+		}
+	}
+	if q := m.requirements[id]; q != nil {
+		if why := report.WhyUntested(m.run, q, m.spec); why != "" {
+			r.Note = strings.TrimSpace("Untested: " + strings.TrimSuffix(why, ".") + ". " + r.Note)
 		}
 	}
 	r.Section, r.Title = line(section, 20), m.title(section)
