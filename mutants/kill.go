@@ -84,6 +84,9 @@ func Kill(ctx context.Context, o Options) (*Matrix, error) {
 	if err := inParallel(o.Parallel, tasks); err != nil {
 		return nil, err
 	}
+	if err := k.again(ctx, m); err != nil {
+		return nil, err
+	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -189,6 +192,33 @@ func (k *killer) mutant(ctx context.Context, m Mutant) (Row, error) {
 		}
 	}
 	return row, nil
+}
+
+// again tries once more, one at a time, what is known of a mutant that nothing caught
+// and of a case that nothing failed. A case that kills a runtime has to meet the moment
+// at which it is wrong, and a busy machine moves that.
+func (k *killer) again(ctx context.Context, m *Matrix) error {
+	const tries = 2
+	for range tries {
+		unfailed := map[string]bool{}
+		for _, c := range k.unfailed("") {
+			unfailed[c.ID] = true
+		}
+		for i, mutant := range k.Mutants {
+			missed := slices.ContainsFunc(k.known[mutant.ID], func(f Failure) bool { return unfailed[f.Case] })
+			if !missed && (len(m.Mutants[i].Caught) > 0 || len(k.known[mutant.ID]) == 0) {
+				continue
+			}
+			row, err := k.mutant(ctx, mutant)
+			if err != nil {
+				return err
+			}
+			if len(row.Caught) > 0 {
+				m.Mutants[i] = row
+			}
+		}
+	}
+	return nil
 }
 
 // note remembers a case that a check of its own was failed in.
