@@ -97,6 +97,7 @@ func Kill(ctx context.Context, o Options) (*Matrix, error) {
 	}
 	m.Failures = k.failures
 	slices.SortFunc(m.Failures, Failure.compare)
+	m.Failures = slices.Compact(m.Failures)
 	if len(o.Mutants) >= len(All()) {
 		for _, c := range k.unfailed("") {
 			m.Unfailed = append(m.Unfailed, c.ID)
