@@ -49,7 +49,7 @@ func (e *SetupError) Error() string {
 	} else {
 		b.WriteString("; it printed nothing; ")
 	}
-	fmt.Fprintf(&b, "the whole output is in %s; put the cause right and run again: the set-up then begins anew", e.Log)
+	fmt.Fprintf(&b, "the whole output, with no secret masked, is in %s; put the cause right and run again: the set-up then begins anew", e.Log)
 	return b.String()
 }
 
@@ -132,7 +132,8 @@ func (s setup) anew(ctx context.Context, progress func(string)) error {
 	if err := os.MkdirAll(s.files(), 0o777); err != nil {
 		return fmt.Errorf("set up %s: %w", s.name, err)
 	}
-	log, err := os.Create(s.log())
+	// What a command prints may be a secret, and this is read by no mask.
+	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("set up %s: %w", s.name, err)
 	}

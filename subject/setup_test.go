@@ -160,7 +160,10 @@ func TestAFailedSetupSaysWhatAndWhere(t *testing.T) {
 	}
 	text := failed.Error()
 	require.True(t, strings.HasPrefix(text, "set up my sdk: line 2 of 3 of `setup`, sh -c 'echo to stdout;"), text)
-	require.Contains(t, text, ": exit status 3; its last lines were\n    to stdout\n    no such version\nthe whole output is in "+logs[0])
+	require.Contains(t, text, ": exit status 3; its last lines were\n    to stdout\n    no such version\nthe whole output, with no secret masked, is in "+logs[0])
+	info, err := os.Stat(logs[0])
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "what a set-up prints is for its user alone")
 	kept, err := os.ReadFile(logs[0])
 	require.NoError(t, err)
 	require.Contains(t, string(kept), "$ true\n$ sh -c ")

@@ -28,6 +28,7 @@ const (
 // with what to do.
 type checkup struct {
 	*app
+	bare      *app // without a mask
 	ctx       context.Context
 	name      string // as the user names the subject
 	timeScale float64
@@ -68,8 +69,8 @@ func (a *app) doctor(ctx context.Context, name string, timeScale float64) (err e
 	if err != nil {
 		return err
 	}
-	d := &checkup{app: a, ctx: ctx, name: name, timeScale: timeScale, suite: s, scratch: scratch}
-	if err := d.masked(nil); err != nil {
+	d := &checkup{app: a, bare: a, ctx: ctx, name: name, timeScale: timeScale, suite: s, scratch: scratch}
+	if _, err := d.masked("", nil); err != nil {
 		return errors.Join(err, os.RemoveAll(scratch))
 	}
 	d.pool = &stage.Pool{Programs: a.Programs, Ready: d.scaled(doctorCase)}
@@ -91,16 +92,28 @@ func (a *app) doctor(ctx context.Context, name string, timeScale float64) (err e
 	return err
 }
 
-// masked has secrets taken out of what is printed, which often ends in the log of a job.
-func (d *checkup) masked(listed []string) error {
-	secrets, err := secretsOf(d.environ(), nil, listed)
+// masked has secrets taken out of what is printed, which often ends in the log of a job,
+// and makes inert what it quotes. It returns a line for each variable that is not masked
+// though its name looks secret. The subject's name and list are those of its file, once
+// it was read.
+func (d *checkup) masked(name string, listed []string) (spared []string, err error) {
+	secrets, spared, err := maskWants{d.environ(), nil, listed, d.suite.publicWords(d.name, name)}.secrets()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	mask, quiet := result.NewMask(secrets), *d.app
-	quiet.Out, quiet.Err = maskedWriter{d.Out, mask}, maskedWriter{d.Err, mask}
+	mask, quiet := result.NewMask(secrets), *d.bare
+	quiet.Out, quiet.Err = quotingWriter{d.bare.Out, mask}, quotingWriter{d.bare.Err, mask}
 	d.app = &quiet
-	return nil
+	return spared, nil
+}
+
+// tellSpared masks, and says what is not masked.
+func (d *checkup) tellSpared(name string, listed []string) error {
+	spared, err := d.masked(name, listed)
+	for _, line := range spared {
+		d.note("mask", "%s", line)
+	}
+	return err
 }
 
 // subjectArgument is how a command line names the subject.
@@ -150,6 +163,9 @@ func visibleLines(text string) string {
 // rests on.
 func (d *checkup) look() error {
 	if d.name == referenceName {
+		if err := d.tellSpared(referenceName, nil); err != nil {
+			return err
+		}
 		s, err := reference()
 		if err != nil {
 			return err
@@ -161,7 +177,7 @@ func (d *checkup) look() error {
 	if err != nil || !ok {
 		return err
 	}
-	if err := d.masked(file.Mask); err != nil {
+	if err := d.tellSpared(file.Name, file.Mask); err != nil {
 		d.problem("file", err.Error(), "correct `mask`, or set the variable")
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"pugmark.dev/conform/fakehandler"
 	"pugmark.dev/conform/mutants"
 	"pugmark.dev/conform/process"
+	"pugmark.dev/conform/report"
 )
 
 // The hidden verbs that make this program the handler of a case. They are
@@ -103,7 +104,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintln(s.Err, "pugmark-conform:", err)
+	fmt.Fprintln(s.Err, "pugmark-conform:", report.Inert(err.Error())) // it may quote a subject
 	return statusError
 }
 

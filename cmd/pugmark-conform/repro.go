@@ -182,7 +182,7 @@ func (a *app) reproPlayed(ctx context.Context, id string, f reproFlags, s *suite
 	}
 	run := runFlags{subject: name, cases: f.cases, seed: f.seed, timeScale: f.timeScale}
 	// The folder is made to be shown to others.
-	under, mask, err := a.openMasked(run, func(a *app) (opened, error) { return a.openSubject(ctx, name, 1) })
+	under, mask, err := a.openMasked(run, s, func(a *app) (opened, error) { return a.openSubject(ctx, name, 1) })
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	under, mask, err := a.openMasked(f, func(a *app) (opened, error) { return a.openSubject(ctx, f.subject, f.parallel) })
+	under, mask, err := a.openMasked(f, s, func(a *app) (opened, error) { return a.openSubject(ctx, f.subject, f.parallel) })
 	if err != nil {
 		return err
 	}
