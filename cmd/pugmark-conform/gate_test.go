@@ -58,6 +58,7 @@ func TestActionHasWhatGitHubAsksFor(t *testing.T) {
 			Using string
 			Steps []struct {
 				ID    string `yaml:"id"`
+				If    string
 				Uses  string
 				With  map[string]string
 				Shell string
@@ -72,6 +73,9 @@ func TestActionHasWhatGitHubAsksFor(t *testing.T) {
 	steps := map[string]string{} // by ID: the script
 	for _, s := range action.Runs.Steps {
 		if s.Uses != "" {
+			// A job's own Go stays the first in its PATH.
+			require.Equal(t, "steps.go.outputs.found != 'true'", s.If)
+			require.Contains(t, steps, "go", "the step that says whether there is one comes first")
 			continue
 		}
 		require.NotEmpty(t, s.Shell, "a composite step names its shell")
@@ -93,10 +97,11 @@ func TestActionHasWhatGitHubAsksFor(t *testing.T) {
 		require.True(t, input.Required != (input.Default != nil), "the input %s is required or has a default", name)
 	}
 	for name, output := range action.Outputs {
-		from := regexp.MustCompile(`^\$\{\{ steps\.([a-z]+)\.outputs\.([a-z]+) \}\}$`).FindStringSubmatch(output.Value)
+		from := regexp.MustCompile(`^\$\{\{ steps\.([a-z]+)\.outputs\.([a-z]+)( \|\| '(?:error|2)')? \}\}$`).FindStringSubmatch(output.Value)
 		require.NotNil(t, from, output.Value)
 		require.Equal(t, name, from[2])
-		require.Regexp(t, `(?m)^put(_file)? `+name+` `, steps[from[1]], "no step writes the output %s", name)
+		require.Equal(t, name == "verdict" || name == "status", from[3] != "", "what is so when no step came to say it")
+		require.Regexp(t, `(?m)^ *(then )?put(_file)? `+name+` |then put `+name+` `, steps[from[1]], "no step writes the output %s", name)
 	}
 }
 
@@ -133,6 +138,8 @@ func TestGitLabTemplateUsesTheInputsThatItHas(t *testing.T) {
 	if diff := cmp.Diff(has, used); diff != "" {
 		t.Errorf("inputs (-declared +used):\n%s", diff)
 	}
+	// What is one's own argument must not become the value of a variable of that name.
+	require.Equal(t, map[string]any{"value": "$[[ inputs.arguments ]]", "expand": false}, job["variables"].(map[string]any)["ARGUMENTS"])
 	for key := range job {
 		require.Contains(t, []string{"stage", "image", "variables", "script", "artifacts"}, key)
 	}
@@ -160,6 +167,11 @@ stdout '^verdict=conformant$'
 grep 'go mod download -json pugmark.dev/conform@v1.2.3' $WORK/go.log
 grep 'go install pugmark.dev/conform/cmd/pugmark-conform@v1.2.3' $WORK/go.log
 exists reports/junit.xml
+# A version that there is not: status 2, and the Go tool's own words.
+env VERSION=v0.0.0-none
+exits 2 sh -e steps.sh
+stderr '^pugmark-conform gate: version v0.0.0-none is not to be had: pugmark.dev/conform@v0.0.0-none: invalid version: unknown revision$'
+! stdout .
 -- steps.sh --
 `+strings.Join(lines, "\n")+`
 -- subject.yaml --
@@ -170,6 +182,11 @@ features: [instructions, fork, session, write-remote, memory, typed-events, load
 -- bin/go --
 #!/bin/sh
 echo "go $*" >>"$WORK/go.log"
+case $* in
+*-none)
+	printf '{\n\t"Path": "pugmark.dev/conform",\n\t"Version": "v0.0.0-none",\n\t"Error": "pugmark.dev/conform@v0.0.0-none: invalid version: unknown revision"\n}\n'
+	exit 1 ;;
+esac
 case $1 in
 mod) printf '{\n\t"Path": "pugmark.dev/conform",\n\t"Dir": "%s",\n\t"Sum": ""\n}\n' "$ROOT" ;;
 install) printf '#!/bin/sh\nexec pugmark-conform "$@" "handler/framing/tab*"\n' >"$GOBIN/pugmark-conform" && chmod 755 "$GOBIN/pugmark-conform" ;;
@@ -223,6 +240,11 @@ func TestReleasesAreStatic(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "CGO_ENABLED=0")
 	require.Regexp(t, `(?m)^USER [1-9][0-9]*:[1-9][0-9]*$`, string(text), "the program is not root's")
+	require.Contains(t, string(text), "COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/", "a handler may be reached by https")
+	require.Regexp(t, `mkdir -m 1777 /out/tmp /out/work /out/cache`, string(text), "whoever runs it may write")
+	ignored, err := os.ReadFile(filepath.Join(repository, ".gitignore"))
+	require.NoError(t, err)
+	require.Contains(t, strings.Split(string(ignored), "\n"), "/dist/", "or the Go tool would stamp a release as changed")
 }
 
 // decodeStrict reads a YAML file of one document, and refuses keys that v has not.
