@@ -77,9 +77,10 @@ func (t telling) of(out result.Case) result.Case {
 		k := &told.Checks[i]
 		other, ok := others[k.ID]
 		switch {
-		// The same finding in both: this one has what could be compared and dumped.
-		case ok && other.Verdict == k.Verdict && other.Where == k.Where && other.Want == k.Want:
-			k.Got, k.Diff = t.mask.Text(other.Got), t.mask.Text(other.Diff)
+		// The same finding in both: this one has what could be compared and dumped, and
+		// its offsets are those of the evidence that is kept.
+		case ok && other.Verdict == k.Verdict && place(other.Where) == place(k.Where) && other.Want == k.Want:
+			k.Where, k.Got, k.Diff = t.mask.Text(other.Where), t.mask.Text(other.Got), t.mask.Text(other.Diff)
 		// Masking has made another finding of it, which may be untrue of what was seen:
 		// a diff can't be told of then, as its lines have parts of values.
 		case len(t.names) > 0:
@@ -99,6 +100,15 @@ func (t telling) of(out result.Case) result.Case {
 		told.Reason = fmt.Sprintf("%s; %s", failing(out), t.hidden())
 	}
 	return told
+}
+
+// place is where a finding was made, without the offset there.
+func place(where string) string {
+	head, rest, ok := strings.Cut(where, ", byte ")
+	if !ok {
+		return where
+	}
+	return head + strings.TrimLeft(rest, "0123456789")
 }
 
 // safe is a text, or what stands for one that has a part of a value.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"pugmark.dev/conform/judge"
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/runner"
+	"pugmark.dev/conform/transcript"
 )
 
 // misreports is a handler that follows the agreement, and says in the case handler/framing/tabs
@@ -29,18 +31,15 @@ import (
 func misreports(t *testing.T, body string, zip bool) http.Handler {
 	right := fakehandler.ConformHandler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var sent bytes.Buffer
-		_, err := sent.ReadFrom(r.Body)
+		sent, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
-		r.Body = http.NoBody
-		again := r.Clone(r.Context())
-		again.Body = readCloser{bytes.NewReader(sent.Bytes())}
-		answer := httptest.NewRecorder()
+		again, answer := r.Clone(r.Context()), httptest.NewRecorder()
+		again.Body = readCloser{bytes.NewReader(sent)}
 		right.ServeHTTP(answer, again)
 		for line := range strings.Lines(answer.Body.String()) {
 			var record map[string]any
 			require.NoError(t, json.Unmarshal([]byte(line), &record))
-			if record["name"] != "conform/observed" || !strings.Contains(sent.String(), "}\t{") {
+			if record["name"] != "conform/observed" || !strings.Contains(string(sent), "}\t{") {
 				fmt.Fprint(w, line)
 				continue
 			}
@@ -169,4 +168,31 @@ func TestWhatIsMaskedDoesNotChangeTheFinding(t *testing.T) {
 	require.Equal(t, "conform/[masked CACHE_KEY]d, entry 1, body", k.Where)
 	require.Equal(t, `body: 0 bytes, ""`, k.Got)
 	require.Equal(t, `body: 5 bytes, "hello"`, k.Want)
+}
+
+// TestThePlaceOfAFindingIsThatOfTheEvidence: a report marks the byte, and masking has
+// moved it.
+func TestThePlaceOfAFindingIsThatOfTheEvidence(t *testing.T) {
+	const secret, mark = "ghp_Zq8v", "[masked API_TOKEN]"
+	right := fakehandler.ConformHandler()
+	logs := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		again, answer := r.Clone(r.Context()), httptest.NewRecorder()
+		again.Body = readCloser{bytes.NewReader(sent)}
+		right.ServeHTTP(answer, again)
+		if !strings.Contains(string(sent), "}\t{") {
+			fmt.Fprint(w, answer.Body)
+			return
+		}
+		fmt.Fprintf(w, `{"name":"%s","content-type":"text/plain","data":""}`+"\nerror: no record\n%s", secret, answer.Body)
+	})
+	c, k, folder := masked(t, logs, result.NewMask([]result.Secret{{Name: "API_TOKEN", Value: secret}}))
+	e, err := result.ReadEvidence(filepath.Join(folder, filepath.FromSlash(c.Evidence)))
+	require.NoError(t, err)
+	answered, _ := e.Invocations[0].Transcript.Stream(transcript.Answer)
+	line := fmt.Sprintf(`{"name":"%s","content-type":"text/plain","data":""}`+"\n", mark)
+	require.True(t, strings.HasPrefix(string(answered), line), "%q", answered)
+	require.Contains(t, k.Where, fmt.Sprintf("byte %d", len(line)), "%+v", k)
+	require.Contains(t, k.Diff, "error: n", "the dump is of it too")
 }
