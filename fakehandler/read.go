@@ -41,6 +41,7 @@ func readRecord(path string) (transcript.Transcript, error) {
 	if err != nil {
 		return t, fmt.Errorf("record of an invocation: %w", err)
 	}
+	left := map[string]int{} // by stream, the event that counts what was left out
 	for line := 1; ; line++ {
 		one, rest, whole := bytes.Cut(text, []byte("\n"))
 		if !whole {
@@ -54,7 +55,15 @@ func readRecord(path string) (transcript.Transcript, error) {
 		} else {
 			var e transcript.Event
 			err = json.Unmarshal(one, &e)
-			t.Events = append(t.Events, e)
+			if at, again := left[e.Stream]; again && e.Kind == transcript.Left {
+				t.Events[at].Count += e.Count
+				t.Events[at].Data = e.Data
+			} else {
+				if e.Kind == transcript.Left {
+					left[e.Stream] = len(t.Events)
+				}
+				t.Events = append(t.Events, e)
+			}
 		}
 		if err != nil {
 			return t, fmt.Errorf("%s:%d: record of an invocation: %w", filepath.Base(path), line, err)

@@ -1,6 +1,7 @@
 package fakeruntime
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -397,4 +398,14 @@ func BenchmarkInvocationOfTrue(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func TestTheEndOfAFloodIsRecorded(t *testing.T) {
+	got := play(t, invocation(sh(`head -c 20000000 /dev/zero >&2; printf TAIL >&2; exit 1`)))
+	require.Equal(t, transcript.HowExit, got.Ended().How)
+	data, left := got.Stream(transcript.Stderr)
+	require.Len(t, data, transcript.DefaultLimit)
+	require.EqualValues(t, 20000004-transcript.DefaultLimit, left)
+	require.Len(t, got.Tail(transcript.Stderr), transcript.DefaultTail)
+	require.True(t, bytes.HasSuffix(got.Tail(transcript.Stderr), []byte("\x00TAIL")))
 }

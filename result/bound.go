@@ -12,10 +12,12 @@ import (
 
 // What stored evidence holds at most.
 const (
-	// MaxStream is how many bytes of one stream of an invocation are kept, from
-	// its head on. What comes after is counted in a left event, so that the
-	// evidence says of itself that it is not whole.
+	// MaxStream is how many bytes of one stream of an invocation are kept. Of a longer
+	// one these are its head and, in the left event that counts what came after that,
+	// its end: the evidence says of itself that it is not whole.
 	MaxStream = 4 << 20
+	// MaxTail is how many of them are of the end.
+	MaxTail = MaxStream / 4
 	// MaxEvents is how many events of one invocation are kept, those aside that
 	// say how a process or a stream began and ended.
 	MaxEvents = 1 << 17
@@ -68,64 +70,131 @@ func quoted(s string) stdjson.RawMessage {
 	return stdjson.RawMessage(text)
 }
 
-// boundedEvents keeps the head of every stream. Most transcripts are within the
+// boundedEvents keeps head and end of every stream. Most transcripts are within the
 // bounds and are returned as they are.
 func boundedEvents(events []transcript.Event) []transcript.Event {
 	if isBounded(events) {
 		return events
 	}
-	var kept []transcript.Event
-	size := map[string]int64{}
-	left := map[string]int{} // by stream: where its left event stands in kept
-	leave := func(at int64, stream string, count int64) {
-		if i, ok := left[stream]; ok {
-			kept[i].Count += count
-			return
-		}
-		left[stream] = len(kept)
-		kept = append(kept, transcript.Event{At: at, Kind: transcript.Left, Stream: stream, Count: count})
-	}
+	b := bounding{sizes: sizesOf(events), streams: map[string]*boundedStream{}}
 	dropped, last := 0, int64(0)
 	for _, e := range events {
 		last = e.At
 		e.Text = Clip(e.Text, MaxText)
-		full := len(kept) >= MaxEvents
+		full := len(b.kept) >= MaxEvents
 		switch {
 		case e.Kind == transcript.Left:
-			leave(e.At, e.Stream, e.Count)
+			b.leave(&e, e.Count, e.Data)
 		case len(e.Data) > 0:
-			room := max(MaxStream-size[e.Stream], 0)
-			if _, cut := left[e.Stream]; cut || full {
-				room = 0 // no hole: nothing of a stream is kept after a part that is not
+			data := b.head(e.Stream, e.Data, full)
+			over := e.Data[len(data):]
+			e.Data = data
+			if len(data) > 0 || !full && (e.HTTP != nil || e.Text != "") || isLandmark(&e) {
+				b.kept = append(b.kept, e)
 			}
-			over := max(int64(len(e.Data))-room, 0)
-			e.Data = e.Data[:int64(len(e.Data))-over]
-			size[e.Stream] += int64(len(e.Data))
-			if len(e.Data) > 0 {
-				kept = append(kept, e)
-			}
-			if over > 0 {
-				leave(e.At, e.Stream, over)
+			if len(over) > 0 {
+				b.leave(&e, int64(len(over)), over)
 			}
 		case full && !isLandmark(&e):
 			dropped++
 		default:
-			kept = append(kept, e)
+			b.kept = append(b.kept, e)
 		}
 	}
+	b.ends()
 	if dropped > 0 {
-		kept = append(kept, transcript.Event{
+		b.kept = append(b.kept, transcript.Event{
 			At: last, Kind: transcript.Note, Text: fmt.Sprintf("%d further events were left out", dropped),
 		})
 	}
-	return kept
+	return b.kept
+}
+
+// bounding is a transcript that is being brought within the bounds.
+type bounding struct {
+	sizes   map[string]int64
+	kept    []transcript.Event
+	streams map[string]*boundedStream
+}
+
+// boundedStream is what is kept of a stream.
+type boundedStream struct {
+	head int64
+	// left is where its left event stands, once there is one, and end the last bytes
+	// that are known of what that stands for.
+	left *int
+	end  []byte
+}
+
+func (b *bounding) stream(name string) *boundedStream {
+	if b.streams[name] == nil {
+		b.streams[name] = &boundedStream{}
+	}
+	return b.streams[name]
+}
+
+// head is what of the data is kept of the stream's head.
+func (b *bounding) head(name string, data []byte, full bool) []byte {
+	s := b.stream(name)
+	if s.left != nil || full {
+		return nil // no hole: nothing of a head is kept after a part that is not
+	}
+	room := int64(MaxStream)
+	if b.sizes[name] > MaxStream {
+		room -= MaxTail
+	}
+	n := min(int64(len(data)), max(room-s.head, 0))
+	s.head += n
+	return data[:n]
+}
+
+// leave counts bytes that are not kept with the head, of which data are the last.
+func (b *bounding) leave(e *transcript.Event, count int64, data []byte) {
+	s := b.stream(e.Stream)
+	if s.left == nil {
+		at := len(b.kept)
+		s.left = &at
+		b.kept = append(b.kept, transcript.Event{At: e.At, Kind: transcript.Left, Stream: e.Stream})
+	}
+	b.kept[*s.left].Count += count
+	switch {
+	case int64(len(data)) == count:
+		s.end = append(s.end, data...)
+	case len(data) > 0 || count > 0: // what stands between is not known
+		s.end = slices.Clone(data)
+	}
+	if len(s.end) > 2*MaxTail {
+		s.end = s.end[:copy(s.end, s.end[len(s.end)-MaxTail:])]
+	}
+}
+
+// ends puts the ends of the streams where they are read.
+func (b *bounding) ends() {
+	for _, s := range b.streams {
+		if s.left != nil && len(s.end) > 0 {
+			b.kept[*s.left].Data = s.end[max(0, len(s.end)-MaxTail):]
+		}
+	}
+}
+
+// sizesOf is how long each stream was.
+func sizesOf(events []transcript.Event) map[string]int64 {
+	sizes := map[string]int64{}
+	for i := range events {
+		if e := &events[i]; e.Kind == transcript.Left {
+			sizes[e.Stream] += e.Count
+		} else if len(e.Data) > 0 {
+			sizes[e.Stream] += int64(len(e.Data))
+		}
+	}
+	return sizes
 }
 
 func isBounded(events []transcript.Event) bool {
 	size := map[string]int64{}
 	for i := range events {
 		e := &events[i]
-		if len(e.Text) > MaxText {
+		if len(e.Text) > MaxText || e.Kind == transcript.Left && len(e.Data) > MaxTail {
 			return false
 		}
 		if len(e.Data) > 0 {

@@ -253,6 +253,7 @@ func (w *masking) events(events []transcript.Event) []transcript.Event {
 		stream string
 	}
 	streams := map[key][]int{}
+	wayOf := map[string]transcript.Kind{}
 	for i := range events {
 		e := &events[i]
 		e.Text = w.text(e.Text)
@@ -267,13 +268,42 @@ func (w *masking) events(events []transcript.Event) []transcript.Event {
 		}
 		if len(e.Data) > 0 {
 			k := key{e.Kind, e.Stream}
+			if e.Kind == transcript.Left && int64(len(e.Data)) == e.Count {
+				k.kind = wayOf[e.Stream] // the end of a stream that meets its head is of one with it
+			} else if e.Kind != transcript.Left {
+				wayOf[e.Stream] = e.Kind
+			}
 			streams[k] = append(streams[k], i)
 		}
 	}
 	for _, at := range streams {
 		w.stream(events, at)
 	}
+	for k, at := range streams {
+		if k.kind == transcript.Left {
+			seam(events, streams[key{wayOf[k.stream], k.stream}], at[0])
+		}
+	}
 	return events
+}
+
+// seamSize is how many bytes are taken out on both sides of a part of a stream that was
+// not recorded: as long as that, the rest of a value which reaches into it can be.
+const seamSize = 64 << 10
+
+// seam takes out what may be a part of a value, beside what was not recorded of a
+// stream: head and end are the events on both sides. It comes after they were masked.
+func seam(events []transcript.Event, head []int, end int) {
+	left := &events[end]
+	cut := min(seamSize, len(left.Data))
+	left.Data = left.Data[cut:]
+	for room := seamSize; room > 0 && len(head) > 0; head = head[:len(head)-1] {
+		e := &events[head[len(head)-1]]
+		n := min(room, len(e.Data))
+		e.Data = e.Data[:len(e.Data)-n]
+		left.Count += int64(n)
+		room -= n
+	}
 }
 
 func (w *masking) http(h *transcript.HTTP) *transcript.HTTP {
@@ -320,6 +350,9 @@ func (w *masking) stream(events []transcript.Event, at []int) {
 				out = append(out, markOf(h.name)...)
 			}
 			pos = min(h.end, to)
+		}
+		if events[i].Kind == transcript.Left {
+			events[i].Count += int64(len(out) - len(events[i].Data))
 		}
 		events[i].Data = out
 		from = to

@@ -164,39 +164,40 @@ func streamFiles(inv *Invocation, number int) []streamFile {
 	}
 	t := &inv.Transcript
 	var files []streamFile
-	add := func(suffix string, data []byte, left int64) {
-		if len(data) == 0 && left == 0 {
-			return
+	for _, of := range []struct{ suffix, stream string }{
+		{".inputs", t.InputStream()}, {".outputs", t.OutputStream()}, {".stderr", transcript.Stderr},
+	} {
+		data, left := t.Stream(of.stream)
+		switch {
+		case len(data) == 0 && left == 0:
+		case len(data) > MaxStream || left > 0:
+			files = append(files, streamFile{name: name + of.suffix + cutSuffix, data: cut(t, of.stream)})
+		default:
+			files = append(files, streamFile{name: name + of.suffix, data: data})
 		}
-		f := streamFile{name: name + suffix, data: data}
-		if len(data) > MaxStream || left > 0 {
-			f = streamFile{name: f.name + cutSuffix, data: cut(data, left)}
-		}
-		files = append(files, f)
 	}
-	inputs, inputsLeft := t.Inputs()
-	add(".inputs", inputs, inputsLeft)
-	outputs, outputsLeft := t.Outputs()
-	add(".outputs", outputs, outputsLeft)
-	diagnostics, diagnosticsLeft := t.Stream(transcript.Stderr)
-	add(".stderr", diagnostics, diagnosticsLeft)
 	return files
 }
 
 // cut is the head and the tail of a long stream, with a line between them that
-// says how much is missing, and one at the end for what was never recorded.
-func cut(data []byte, left int64) []byte {
+// says how much is missing, or at the end when the tail was never recorded.
+func cut(t *transcript.Transcript, stream string) []byte {
+	head, left := t.Stream(stream)
+	tail := t.Tail(stream)
+	if left == 0 { // all of it is there
+		tail = head[len(head)-MaxTail:]
+	}
+	missing := int64(len(head)) + left
+	head, tail = head[:min(len(head), MaxStream-MaxTail)], tail[max(0, len(tail)-MaxTail):]
+	missing -= int64(len(head) + len(tail))
 	var b bytes.Buffer
-	if over := len(data) - MaxStream; over > 0 {
-		b.Write(data[:MaxStream*3/4])
-		fmt.Fprintf(&b, "\n... %d bytes left out ...\n", over)
-		b.Write(data[len(data)-MaxStream/4:])
-	} else {
-		b.Write(data)
+	b.Write(head)
+	if len(tail) == 0 {
+		fmt.Fprintf(&b, "\n... %d further bytes, not recorded ...\n", missing)
+		return b.Bytes()
 	}
-	if left > 0 {
-		fmt.Fprintf(&b, "\n... %d further bytes, not recorded ...\n", left)
-	}
+	fmt.Fprintf(&b, "\n... %d bytes left out ...\n", missing)
+	b.Write(tail)
 	return b.Bytes()
 }
 

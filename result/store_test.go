@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +151,8 @@ func TestAFloodLeavesHeadTailAndCount(t *testing.T) {
 	}
 	events = append(events,
 		transcript.Event{Kind: transcript.Received, Stream: transcript.Stderr, Data: []byte("THE END")},
-		transcript.Event{Kind: transcript.Left, Stream: transcript.Stdout, Count: 5},
+		transcript.Event{Kind: transcript.Left, Stream: transcript.Stdout, Count: 25, Data: []byte("AND THIS")},
+		transcript.Event{Kind: transcript.Left, Stream: "unended", Count: 5},
 		transcript.Event{Kind: transcript.Exited, Ended: &transcript.Ended{How: transcript.HowFlood}})
 	e.Invocations[0].Transcript.Events = events
 
@@ -161,13 +163,27 @@ func TestAFloodLeavesHeadTailAndCount(t *testing.T) {
 
 	back, err := result.ReadEvidence(filepath.Join(root, folder))
 	require.NoError(t, err)
+	// What is within the bounds is stored again as it is.
+	again := t.TempDir()
+	_, err = result.WriteEvidence(again, back, verdict())
+	require.NoError(t, err)
+	twice, err := result.ReadEvidence(filepath.Join(again, folder))
+	require.NoError(t, err)
+	require.True(t, reflect.DeepEqual(back, twice))
 	stored := &back.Invocations[0].Transcript
 	data, left := stored.Stream(transcript.Stdout)
-	require.Len(t, data, 4<<20)
-	require.EqualValues(t, 46<<20+5, left)
+	require.Len(t, data, 3<<20)
+	require.EqualValues(t, 47<<20+25, left)
+	require.Equal(t, "AND THIS", string(stored.Tail(transcript.Stdout)), "what stands between was not recorded")
 	data, left = stored.Stream(transcript.Stderr)
-	require.Len(t, data, 4<<20)
-	require.EqualValues(t, 46<<20+7, left)
+	require.Len(t, data, 3<<20)
+	require.EqualValues(t, 47<<20+7, left)
+	require.Len(t, stored.Tail(transcript.Stderr), 1<<20)
+	require.True(t, bytes.HasSuffix(stored.Tail(transcript.Stderr), []byte("efTHE END")))
+	require.EqualValues(t, 46<<20+7, stored.Missing(transcript.Stderr))
+	_, left = stored.Stream("unended")
+	require.EqualValues(t, 5, left)
+	require.Empty(t, stored.Tail("unended"))
 	require.Equal(t, transcript.HowFlood, stored.Ended().How)
 
 	text, err := os.ReadFile(filepath.Join(root, folder, "1-control.stderr.cut"))
@@ -177,7 +193,7 @@ func TestAFloodLeavesHeadTailAndCount(t *testing.T) {
 	require.Contains(t, string(text), fmt.Sprintf("\n... %d bytes left out ...\n", 46<<20+7))
 	outputs, err := os.ReadFile(filepath.Join(root, folder, "1-control.outputs.cut"))
 	require.NoError(t, err)
-	require.True(t, bytes.HasSuffix(outputs, []byte("\n... 5 further bytes, not recorded ...\n")))
+	require.True(t, bytes.HasSuffix(outputs, fmt.Appendf(nil, "ef\n... %d bytes left out ...\nAND THIS", 47<<20+17)))
 	require.NoFileExists(t, filepath.Join(root, folder, "1-control.outputs"), "a stream with a hole must not look whole")
 }
 
@@ -201,8 +217,8 @@ func TestManySmallEventsAreBoundedToo(t *testing.T) {
 	require.NoError(t, err)
 	stored := &back.Invocations[0].Transcript
 	data, left := stored.Stream(transcript.Stdout)
-	require.Len(t, data, result.MaxEvents)
-	require.EqualValues(t, 20, left)
+	require.Len(t, data, result.MaxEvents+20, "the end meets the head")
+	require.Zero(t, left)
 	require.Equal(t, transcript.HowExit, stored.Ended().How)
 	require.Equal(t, "10 further events were left out", stored.Events[len(stored.Events)-1].Text)
 }

@@ -23,7 +23,8 @@ const (
 	Exited Kind = "exited"
 	// Killed: the recording side ended the process group; Text is the reason.
 	Killed Kind = "killed"
-	// Left: bytes of Stream past the recording limit were left out: Count of them.
+	// Left: what of Stream came past the recording limit: Count bytes, of which only
+	// the last are recorded, in Data.
 	Left Kind = "left"
 	// Environment: Variables is what the process was given or sees.
 	Environment Kind = "environment"
@@ -65,10 +66,11 @@ type Event struct {
 	At     int64  `json:"at-us"`
 	Kind   Kind   `json:"kind"`
 	Stream string `json:"stream,omitempty"`
-	// Data is the bytes as they went over the wire.
+	// Data is the bytes as they went over the wire; in a Left event, the last that did.
 	Data Bytes  `json:"data,omitzero"`
 	Text string `json:"text,omitempty"`
-	// Count is how many bytes a Left event stands for.
+	// Count is how many bytes a Left event stands for, those in Data among them. Several
+	// Left events of a stream add up, and the last with Data has its end.
 	Count     int64             `json:"count,omitempty"`
 	HTTP      *HTTP             `json:"http,omitempty"`
 	Ended     *Ended            `json:"ended,omitempty"`
@@ -142,38 +144,73 @@ type Transcript struct {
 	Events    []Event   `json:"events"`
 }
 
-// Stream returns the bytes of the named stream in order, Sent and Received
-// alike, and how many further bytes were left out of the record.
+// Stream returns the bytes of the named stream in order from its head on, Sent and
+// Received alike, and how many further bytes came after them; Tail has the last of
+// those. Of a stream that is recorded whole it returns all.
 func (t *Transcript) Stream(name string) (data []byte, left int64) {
-	for _, e := range t.Events {
+	data, tail, left := t.parts(name)
+	if int64(len(tail)) == left {
+		return append(data, tail...), 0
+	}
+	return data, left
+}
+
+// Tail returns the end of the named stream, as far as it is recorded, when Stream does
+// not have it.
+func (t *Transcript) Tail(name string) []byte {
+	if _, tail, left := t.parts(name); int64(len(tail)) != left {
+		return tail
+	}
+	return nil
+}
+
+// Missing is how many bytes of the named stream are not recorded: they came between
+// what Stream and what Tail returns.
+func (t *Transcript) Missing(name string) int64 {
+	_, tail, left := t.parts(name)
+	return left - int64(len(tail))
+}
+
+func (t *Transcript) parts(name string) (head, tail []byte, left int64) {
+	for i := range t.Events {
+		e := &t.Events[i]
 		if e.Stream != name {
 			continue
 		}
 		switch e.Kind {
 		case Sent, Received:
-			data = append(data, e.Data...)
+			head = append(head, e.Data...)
 		case Left:
 			left += e.Count
+			if len(e.Data) > 0 {
+				tail = e.Data
+			}
 		}
 	}
-	return data, left
+	return head, tail, left
 }
 
-// Inputs returns the bytes of the input stream, whatever the transport.
-func (t *Transcript) Inputs() (data []byte, left int64) {
+// InputStream is the name of the stream that has the Input records.
+func (t *Transcript) InputStream() string {
 	if t.Transport == "subprocess" {
-		return t.Stream(Stdin)
+		return Stdin
 	}
-	return t.Stream(Post)
+	return Post
 }
 
-// Outputs returns the bytes of the output stream, whatever the transport.
-func (t *Transcript) Outputs() (data []byte, left int64) {
+// OutputStream is the name of the stream that has the Output records.
+func (t *Transcript) OutputStream() string {
 	if t.Transport == "subprocess" {
-		return t.Stream(Stdout)
+		return Stdout
 	}
-	return t.Stream(Answer)
+	return Answer
 }
+
+// Inputs is Stream of the input stream, whatever the transport.
+func (t *Transcript) Inputs() (data []byte, left int64) { return t.Stream(t.InputStream()) }
+
+// Outputs is Stream of the output stream, whatever the transport.
+func (t *Transcript) Outputs() (data []byte, left int64) { return t.Stream(t.OutputStream()) }
 
 // Ended returns how the invocation ended, or nil when the transcript stops before.
 func (t *Transcript) Ended() *Ended {
