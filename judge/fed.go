@@ -8,6 +8,7 @@ import (
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/protocol"
+	"pugmark.dev/conform/result"
 )
 
 // fedParts lists what a block wants of what the last invocation's handler was fed.
@@ -23,7 +24,11 @@ func fedParts(f *casefile.Fed, run, session string) (list []runtimePart) {
 	}
 	for _, rule := range f.Stream {
 		add("stream/"+rule, func(_ *moment, v *feed) outcome {
-			return v.stream.keeps(rule, v.name, func(place string) string { return "last invocation, " + place })
+			o := v.stream.keeps(rule, v.name, func(place string) string { return "last invocation, " + place })
+			if v.missing > 0 && o.verdict == result.Pass {
+				return *v.cut()
+			}
+			return o
 		})
 		list[len(list)-1].requirement = casefile.StreamRules()[rule]
 	}
@@ -47,7 +52,7 @@ func fedParts(f *casefile.Fed, run, session string) (list []runtimePart) {
 	}
 	if f.InputClosed {
 		add("input-closed", func(_ *moment, v *feed) outcome {
-			if v.complete {
+			if v.closed {
 				return passed()
 			}
 			return failed(finding{where: v.name, want: "the runtime ends the input stream", got: "no end of input was seen"})
@@ -63,7 +68,12 @@ func fedParts(f *casefile.Fed, run, session string) (list []runtimePart) {
 		add("trace", func(m *moment, v *feed) outcome { return checkTrace(session, m, v) })
 	}
 	if f.Fetched != nil {
-		add("fetched", func(_ *moment, v *feed) outcome { return checkFetched(*f.Fetched, v) })
+		add("fetched", func(_ *moment, v *feed) outcome {
+			if o := v.cut(); o != nil {
+				return *o
+			}
+			return checkFetched(*f.Fetched, v)
+		})
 	}
 	return list
 }
@@ -74,8 +84,21 @@ func readable(judge func(*moment, *feed) outcome) func(*moment, *feed) outcome {
 		if v.stream.unreadable {
 			return unseen("a stream that can be read", v.stream.broken[0].got)
 		}
+		if o := v.cut(); o != nil {
+			return *o
+		}
 		return judge(m, v)
 	}
+}
+
+// cut is the outcome of a check of what the handler was fed when not all of that is
+// recorded, and nil when it is. Nothing is said of a runtime by bytes that are not there.
+func (v *feed) cut() *outcome {
+	if v.missing == 0 {
+		return nil
+	}
+	o := unseen("a record of all that the handler was fed", "not all of it is recorded")
+	return &o
 }
 
 // lastFeed is what the handler of the last invocation was fed.

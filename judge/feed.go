@@ -21,9 +21,14 @@ type feed struct {
 	// complete: the handler read to the end of its input, so that what is missing
 	// is missing.
 	complete bool
-	fault    string
-	reqs     []request
-	bodies   map[int][]byte // of the answers, by exchange
+	// closed: the end of the input was seen.
+	closed bool
+	// missing is how many bytes of the input, and of the answers to what the script
+	// fetched, were not recorded with what they belong to.
+	missing int64
+	fault   string
+	reqs    []request
+	bodies  map[int][]byte // of the answers, by exchange
 }
 
 // newFeed takes the transcript of a scripted handler apart.
@@ -36,7 +41,9 @@ func newFeed(inv *result.Invocation) *feed {
 	for _, e := range t.Events {
 		switch {
 		case e.Kind == transcript.Closed && e.Stream == v.name && e.Text == "by the peer":
-			v.complete = true
+			v.closed = true
+		case e.Kind == transcript.Left && (e.Stream == transcript.Objects || e.Stream == transcript.Memory):
+			v.missing += e.Count
 		case e.Kind == transcript.Note && strings.HasPrefix(e.Text, faultNote):
 			v.fault = strings.TrimPrefix(e.Text, faultNote)
 		case (e.Stream == transcript.Objects || e.Stream == transcript.Memory) && e.HTTP != nil && len(e.Data) > 0:
@@ -44,9 +51,8 @@ func newFeed(inv *result.Invocation) *feed {
 		}
 	}
 	raw, left := t.Inputs()
-	if left > 0 {
-		v.complete = false
-	}
+	v.missing += left
+	v.complete = v.closed && left == 0
 	v.stream = split(raw, inputs, !v.complete)
 	v.reqs = requests(t)
 	return v

@@ -45,9 +45,12 @@ type invocation struct {
 	stream  *stream
 	outputs []*record // without no-ops and answers of the agreement
 	answers []*record // the answers of the agreement, in order
-	stderr  []byte
-	left    int64 // bytes of the output stream that were not recorded
-	reqs    []request
+	// stderr is what the handler wrote there from its head on, and stderrEnd the end of
+	// what it wrote when that is another part; missing counts what stands between.
+	stderr, stderrEnd []byte
+	missing           int64
+	left              int64 // bytes of the output stream that were not recorded
+	reqs              []request
 	// proven: the handler is known to have been at work, by what it did in this
 	// invocation or by the control. Nothing passes without.
 	proven bool
@@ -60,6 +63,7 @@ func view(inv *result.Invocation, name string) *invocation {
 	raw, left := t.Outputs()
 	v.left = left
 	v.stderr, _ = t.Stream(transcript.Stderr)
+	v.stderrEnd, v.missing = t.Tail(transcript.Stderr), t.Missing(transcript.Stderr)
 	// A handler that died may leave half a record. The body of an answer with
 	// another status than 200 is no stream of records at all.
 	success := v.ended != nil && v.ended.Success()

@@ -187,11 +187,14 @@ func checkSilent(v *invocation) outcome {
 }
 
 func checkStderr(want string, v *invocation) outcome {
-	if strings.Contains(string(v.stderr), want) {
+	if strings.Contains(string(v.stderr), want) || strings.Contains(string(v.stderrEnd), want) {
 		return passed()
 	}
 	if v.t.Transport != protocol.TransportSubprocess && len(v.stderr) == 0 {
 		return unseen("stderr that contains "+quote(want), "the diagnostics of this transport's handler can't be seen")
+	}
+	if v.missing > 0 {
+		return unseen("stderr that contains "+quote(want), "not all of stderr is recorded, and what is does not contain it")
 	}
 	got := "nothing on stderr"
 	if len(v.stderr) > 0 {

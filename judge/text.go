@@ -48,9 +48,17 @@ func quoteBytes(b []byte) string {
 
 // stderrTells is the line of the diagnostics that says why the handler ended as it
 // did, else their last one, to stand behind what became of it. All of them are in the
-// evidence.
+// evidence. Of a flood it is looked for at the end only.
 func (v *invocation) stderrTells() string {
-	switch line, isReason := result.DiagnosticSummary(string(v.stderr)); {
+	text := v.stderr
+	switch {
+	case len(v.stderrEnd) > 0:
+		text = v.stderrEnd
+	case v.missing > 0:
+		return "; what stderr ends with is not recorded"
+	}
+	const most = 256 << 10
+	switch line, isReason := result.DiagnosticSummary(string(text[max(0, len(text)-most):])); {
 	case line == "":
 		return ""
 	case isReason:

@@ -123,7 +123,11 @@ func (d *checkup) answers(under opened, transport string) bool {
 		wrong = "the handler was given an empty session, and no whole answer came: " + ended.Detail
 		do = "let it serve POST on the socket that it is given, and answer 200; " + byHand
 	}
-	if stderr, _ := t.Stream(transcript.Stderr); len(stderr) > 0 {
+	stderr, _ := t.Stream(transcript.Stderr)
+	if end := t.Tail(transcript.Stderr); len(end) > 0 {
+		stderr = end
+	}
+	if len(stderr) > 0 {
 		const most = 1000
 		wrong += "; its standard error ends with\n" + strings.TrimSpace(string(stderr[max(0, len(stderr)-most):]))
 	}

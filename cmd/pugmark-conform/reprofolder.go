@@ -62,6 +62,9 @@ func writeRepro(dir string, r *recorded, registry *spec.Spec) (err error) {
 		outputs, _ := inv.inv.Transcript.Outputs()
 		put(filepath.Join("recorded", fmt.Sprintf("%d.outputs", i+1)), outputs, 0o666)
 		if stderr, _ := inv.inv.Transcript.Stream(transcript.Stderr); len(stderr) > 0 {
+			if end := inv.inv.Transcript.Tail(transcript.Stderr); len(end) > 0 {
+				stderr = fmt.Appendf(stderr, "\n... %d bytes left out ...\n%s", inv.inv.Transcript.Missing(transcript.Stderr), end)
+			}
 			put(filepath.Join("recorded", fmt.Sprintf("%d.stderr", i+1)), stderr, 0o666)
 		}
 	}

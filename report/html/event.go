@@ -27,6 +27,9 @@ func (w wire) event(t *transcript.Transcript, e *transcript.Event, index int) ro
 		r.What, r.Text = e.Stream, text(strings.TrimSpace("closed "+e.Text))
 	case transcript.Left:
 		r.What, r.Text = e.Stream, fmt.Sprintf("%d further bytes were not recorded", e.Count)
+		if n := len(e.Data); n > 0 {
+			r.Text = fmt.Sprintf("%d further bytes, of which the last %d were recorded", e.Count, n)
+		}
 	case transcript.Killed:
 		r.What, r.Text = "ended by force", text(e.Text)
 	case transcript.Request, transcript.Response:

@@ -123,7 +123,11 @@ func (w wire) invocation(inv *result.Invocation, number, of, main int) invocatio
 		if n := writes(t, name); n > 1 {
 			title += " in " + count(n, "part")
 		}
-		out.Raw = append(out.Raw, raw{Title: title, Bytes: dump(data, marks, w.limits.raw, left), Bad: len(marks) > 0})
+		out.Raw = append(out.Raw, raw{Title: title, Bytes: dump(data, marks, w.limits.raw, t.Missing(name)), Bad: len(marks) > 0})
+		if tail := t.Tail(name); len(tail) > 0 {
+			end := tail[max(0, len(tail)-w.limits.raw/4&^(perLine-1)):]
+			out.Raw = append(out.Raw, raw{Title: fmt.Sprintf("%s, the last %s", name, count(len(end), "byte")), Bytes: dump(end, nil, len(end), 0)})
+		}
 	}
 	out.Stderr = w.stderr(t)
 	if e := t.Ended(); e != nil {
@@ -150,7 +154,7 @@ func (w wire) title(inv *result.Invocation, number, of int) string {
 
 func writes(t *transcript.Transcript, stream string) (n int) {
 	for _, e := range t.Events {
-		if e.Stream == stream && len(e.Data) > 0 {
+		if e.Stream == stream && len(e.Data) > 0 && !isGap(&e) {
 			n++
 		}
 	}
@@ -238,6 +242,11 @@ func (p target) find(data []byte, pieces []piece, stream, outputs string) int {
 	return -1
 }
 
+// isGap reports whether an event stands for bytes of which not all are recorded.
+func isGap(e *transcript.Event) bool {
+	return e.Kind == transcript.Left && int64(len(e.Data)) != e.Count
+}
+
 // rows is the events of an invocation in the order of time. The parts of a stream
 // of records are put together and cut into records.
 func (w wire) rows(inv *result.Invocation, targets []target) []row {
@@ -247,6 +256,8 @@ func (w wire) rows(inv *result.Invocation, targets []target) []row {
 	for i := 0; i < len(t.Events); i++ {
 		e := &t.Events[i]
 		switch {
+		case isGap(e):
+			all = append(all, w.event(t, e, i))
 		case isRecords(e.Stream) && len(e.Data) > 0:
 			if !seen[e.Stream] {
 				seen[e.Stream] = true
@@ -299,7 +310,7 @@ func (w wire) records(inv *result.Invocation, stream string, targets []target) [
 	var data []byte
 	var parts []part
 	for i := range t.Events {
-		if e := &t.Events[i]; e.Stream == stream && len(e.Data) > 0 {
+		if e := &t.Events[i]; e.Stream == stream && len(e.Data) > 0 && !isGap(e) {
 			parts = append(parts, part{len(data), i, e})
 			data = append(data, e.Data...)
 		}
@@ -419,9 +430,14 @@ func (w wire) stderr(t *transcript.Transcript) *stderr {
 	if len(data) == 0 && left == 0 {
 		return nil
 	}
-	s := &stderr{Title: count(len(data), "byte")}
-	if left > 0 {
-		s.Title += fmt.Sprintf(", and %d that were not recorded", left)
+	s := &stderr{Title: count(len(data)+int(left), "byte")}
+	if missing := t.Missing(transcript.Stderr); missing > 0 {
+		s.Title += fmt.Sprintf(", of which %d were not recorded", missing)
+	}
+	if tail := t.Tail(transcript.Stderr); len(tail) > 0 {
+		s.Text, _ = takeLast(strings.TrimRight(string(tail), "\n"), w.limits.stderr, true)
+		s.Title += "; this is the end, and more is in the evidence"
+		return s
 	}
 	text, n := takeLast(strings.TrimRight(string(data), "\n"), w.limits.stderr, true)
 	s.Text = text

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"pugmark.dev/conform/result"
 	"pugmark.dev/conform/transcript"
@@ -182,4 +183,41 @@ func TestDirectionsAreSeenFromTheSubject(t *testing.T) {
 			t.Errorf("%s on %s (-want +got):\n%s", c.by, c.stream, diff)
 		}
 	}
+}
+
+func TestAFloodShowsItsEndAndHowMuchIsMissing(t *testing.T) {
+	event := func(kind transcript.Kind, stream, data string, count int64) transcript.Event {
+		return transcript.Event{Kind: kind, Stream: stream, Data: transcript.Bytes(data), Count: count}
+	}
+	show := func(events ...transcript.Event) invocation {
+		return wire{limits: levels()[0]}.invocation(&result.Invocation{Transcript: transcript.Transcript{Transport: "subprocess", Events: events}}, 1, 1, 1)
+	}
+	text := func(r raw) (all string) {
+		for _, s := range r.Bytes {
+			all += s.Text
+		}
+		return all
+	}
+	got := show(
+		event(transcript.Received, transcript.Stdout, "{\"name\":\"HEAD\"}\n", 0),
+		event(transcript.Left, transcript.Stdout, "TAIL\n", 1000),
+		event(transcript.Received, transcript.Stderr, "head\n", 0),
+		event(transcript.Left, transcript.Stderr, "tail\n", 2000))
+	require.Equal(t, "tail", got.Stderr.Text)
+	require.Equal(t, "2005 bytes, of which 1995 were not recorded; this is the end, and more is in the evidence", got.Stderr.Title)
+	require.Len(t, got.Raw, 2)
+	require.Contains(t, text(got.Raw[0]), "… 995 further bytes were not recorded")
+	require.Equal(t, "stdout, the last 5 bytes", got.Raw[1].Title)
+	require.Contains(t, text(got.Raw[1]), "TAIL.")
+	rows := ""
+	for _, r := range got.Rows {
+		rows += r.What + ": " + r.Text + "\n"
+	}
+	require.Contains(t, rows, "stdout: 1000 further bytes, of which the last 5 were recorded\n")
+	require.NotContains(t, rows, "TAIL", "what has a hole before it is no record")
+
+	// What meets the head is one with it.
+	got = show(event(transcript.Received, transcript.Stderr, "head ", 0), event(transcript.Left, transcript.Stderr, "tail\n", 5))
+	require.Equal(t, "head tail", got.Stderr.Text)
+	require.Equal(t, "10 bytes", got.Stderr.Title)
 }
