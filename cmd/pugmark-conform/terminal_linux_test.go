@@ -77,7 +77,7 @@ func TestProgressAndColorsOnATerminal(t *testing.T) {
 			}
 			// Progress is gone when the summary begins.
 			shown := plain[strings.LastIndex(plain, rewrite)+1:]
-			if !strings.Contains(shown, "cases  2 pass\r\n") || !strings.HasSuffix(shown, "; exit status 0\r\n") {
+			if !strings.Contains(shown, "results  2 pass\r\n") || !strings.HasSuffix(shown, "; exit status 0\r\n") {
 				t.Errorf("the summary: %q", shown)
 			}
 		})
