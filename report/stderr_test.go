@@ -69,10 +69,11 @@ func TestTheWordsOfAHandlerCountAndNotHowATransportShowsThem(t *testing.T) {
 	add("handler/a/c", "rpc", `answered with HTTP status 500; stderr says "KeyError: 2"`)
 	add("handler/a/c", "subprocess", `exited with status 1; stderr says "ValueError: 2"`)
 	add("handler/a/d", "subprocess", `exited with status 1; stderr says "RuntimeError: `+strings.Repeat("x", 60)+`"`)
+	add("handler/a/e", "subprocess", `exited with status 1; stderr says "RuntimeError: `+strings.Repeat("x", 60)+`"`)
 	require.Contains(t, summary(t, &Terminal{Width: 100}, m.run), `
   also handler/a/b on rpc, subprocess: stderr says "KeyError: 1"
   also handler/a/c on rpc: stderr says "KeyError: 2"
   also handler/a/c on subprocess: stderr says "ValueError: 2"
   also handler/a/d on subprocess:
-       stderr says "RuntimeError: `+strings.Repeat("x", 60)+"\"\n")
+       stderr says "RuntimeError: `+strings.Repeat("x", 60)+"\"\n  also handler/a/e on subprocess: the same\n")
 }

@@ -131,12 +131,15 @@ func (p *page) others(all []echo) {
 			p.line("  and %d more, all in the report", len(others)-i)
 			return
 		}
-		if columns("  also "+place(o.echo)+o.said) <= p.width {
+		switch {
+		case columns("  also "+place(o.echo)+o.said) <= p.width:
 			p.line("  also %s%s", place(o.echo), o.said)
-			continue
+		case i > 0 && alike(others[i-1].said) == alike(o.said):
+			p.line("%s", cutTo("  also "+place(o.echo)+": the same", p.width))
+		default:
+			p.line("%s", cutTo("  also "+place(o.echo)+":", p.width))
+			p.line("%s", cutTo("       "+strings.TrimPrefix(o.said, ": "), p.width))
 		}
-		p.line("%s", cutTo("  also "+place(o.echo)+":", p.width))
-		p.line("%s", cutTo("       "+strings.TrimPrefix(o.said, ": "), p.width))
 	}
 }
 
