@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,4 +55,24 @@ func TestTheReadmeShowsTheTranscript(t *testing.T) {
 // single spaces.
 func plain(text string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("|", " ", "//", " ", "`", "").Replace(text)), " ")
+}
+
+// The handler that the README shows is one: it answers what was pushed, once.
+func TestTheReadmesHandlerAnswersOnce(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(readme), "`handler.py`, which uses no SDK:\n\n")
+	require.True(t, found, "the README shows no handler.py")
+	block, _, _ := strings.Cut(rest, "\n\nThese lines run it")
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("handler.py", []byte(regexp.MustCompile(`(?m)^    `).ReplaceAllString(block, "")), 0o600))
+	require.NoError(t, os.WriteFile("said.json", []byte(`{"kind":"input","text":"hello"}`), 0o600))
+	for _, args := range [][]string{
+		{"start"}, {"push", "said.json"}, {"run", "--once", "--", "python3", "handler.py"}, {"run", "--", "python3", "handler.py"},
+	} {
+		status, _, errs := call(t, args...)
+		require.Zero(t, status, "%v: %s", args, errs)
+	}
+	_, log, _ := call(t, "log", "-A")
+	require.Equal(t, 1, strings.Count(log, "hello to you"), log)
 }
