@@ -28,6 +28,8 @@ type waiting struct {
 	mu      sync.Mutex
 	handler *time.Timer // says that a handler runs; nil between handlers
 	told    bool        // it was said of a handler
+	begun   int         // how many handlers were
+	next    int         // at how many it is said; 0 is at ten
 	until   time.Time   // the sleep that was told of last
 }
 
@@ -36,6 +38,12 @@ func (w *waiting) handlerBegins() {
 	w.handlerEnds()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// One that answers its own answers goes on for ever, and adds to the log each time.
+	if w.begun++; w.begun > max(w.next, 10) {
+		w.next = max(w.next, 10) * 10
+		w.app.say(fmt.Sprintf("the handler of session %s added to the log %d times in a row; Ctrl-C ends the run, and --once makes one invocation",
+			w.session, w.begun-1))
+	}
 	if w.told {
 		return
 	}
