@@ -110,7 +110,7 @@ func extracted(name string, shipped fs.FS, cache string) (*File, string, error) 
 // anew.
 func extract(name string, files fs.FS, cache string) (string, error) {
 	sum := sha256.New()
-	if err := digestTree(sum, files); err != nil {
+	if err := digestTree(sum, files, nil); err != nil {
 		return "", err
 	}
 	all, err := filepath.Abs(filepath.Join(cache, "subjects"))

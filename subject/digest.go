@@ -7,6 +7,7 @@ import (
 	"hash"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,8 +23,8 @@ const bigFile = 8 << 20
 // content. A folder counts by that and by where it is, since packages are often
 // installed from a folder by reference; this keeps an old copy of an SDK, or
 // another checkout of it, from being put to the test. What a named file refers
-// to in turn is not looked at.
-func setupDigest(f *File, dir string) (string, error) {
+// to in turn is not looked at. ours is absolute paths of files that are left out.
+func setupDigest(f *File, dir string, ours []string) (string, error) {
 	sum := sha256.New()
 	add(sum, "setup/v1", f.Name, runtime.GOOS, runtime.GOARCH)
 	var named []string
@@ -39,7 +40,7 @@ func setupDigest(f *File, dir string) (string, error) {
 	}
 	slices.Sort(named)
 	for _, name := range slices.Compact(named) {
-		if err := digestPath(sum, filepath.Join(dir, name)); err != nil {
+		if err := digestPath(sum, filepath.Join(dir, name), ours); err != nil {
 			return "", fmt.Errorf("look at what `setup` names: %w", err)
 		}
 	}
@@ -83,31 +84,39 @@ func endOfWord(text string) int {
 	return len(text)
 }
 
-// digestPath adds a file, or all the files of a folder.
-func digestPath(sum hash.Hash, path string) error {
+// digestPath adds a file, or all the files of a folder but ours.
+func digestPath(sum hash.Hash, path string, ours []string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case info.IsDir():
 		add(sum, "folder", path)
-		return digestTree(sum, os.DirFS(path))
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return err
+		}
+		below := map[string]bool{}
+		for _, file := range ours {
+			if name, err := filepath.Rel(real, file); err == nil {
+				below[filepath.ToSlash(name)] = true
+			}
+		}
+		return digestTree(sum, os.DirFS(path), below)
 	case info.Mode().IsRegular():
 		return digestFile(sum, os.DirFS(filepath.Dir(path)), filepath.Base(path), info)
 	}
 	return nil // a device or a pipe has no content
 }
 
-// digestTree adds the names and contents of all files to sum, but for what
-// tools leave among sources: names that begin with a dot, and the folders
-// __pycache__ and node_modules. A link counts by what it says.
-func digestTree(sum hash.Hash, files fs.FS) error {
+// digestTree adds the names and contents of all files to sum, but for ours and for
+// what is made of sources; see isMade. A link counts by what it says.
+func digestTree(sum hash.Hash, files fs.FS, ours map[string]bool) error {
 	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		base := entry.Name()
-		left := name != "." && (strings.HasPrefix(base, ".") || base == "__pycache__" || base == "node_modules")
+		left := name != "." && (ours[name] || isMade(files, name, entry.IsDir()))
 		switch {
 		case entry.IsDir() && left:
 			return fs.SkipDir
@@ -127,6 +136,37 @@ func digestTree(sum hash.Hash, files fs.FS) error {
 		}
 		return nil
 	})
+}
+
+// isMade reports whether a file or folder is what tools leave among sources, and what
+// setting a subject up and running it leaves there too: were that to count, no set-up
+// would be the last. What is found by its name alone has a name that no source has;
+// a folder with a name that sources have too needs to stand beside what makes it.
+func isMade(files fs.FS, name string, isFolder bool) bool {
+	base := path.Base(name)
+	has := func(folder string, any ...string) bool {
+		return slices.ContainsFunc(any, func(file string) bool {
+			_, err := fs.Lstat(files, path.Join(folder, file))
+			return err == nil
+		})
+	}
+	beside := func(any ...string) bool { return has(path.Dir(name), any...) }
+	python := []string{"pyproject.toml", "setup.py", "setup.cfg"}
+	switch {
+	case strings.HasPrefix(base, "."):
+		return true
+	case !isFolder:
+		return false
+	case base == "__pycache__", base == "node_modules", strings.HasSuffix(base, ".egg-info"), has(name, EvidenceMarker, "pyvenv.cfg"):
+		return true
+	case base == "build":
+		return beside(append(python, "build.gradle", "build.gradle.kts")...) && !has(name, "__init__.py")
+	case base == "dist":
+		return beside(python...) && !has(name, "__init__.py")
+	case base == "target":
+		return beside("Cargo.toml", "pom.xml")
+	}
+	return false
 }
 
 func digestFile(sum hash.Hash, files fs.FS, name string, info fs.FileInfo) error {

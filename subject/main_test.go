@@ -61,10 +61,16 @@ func play(mode string, args []string) int {
 			}
 		}
 		return serve(args[0])
-	case "open":
+	case "open", "open-and-stay":
 		f, err := Load(args[0] + "/" + FileName)
+		var o *Opened
 		if err == nil {
-			_, err = Open(context.Background(), f, args[0], args[1], nil)
+			o, err = Open(context.Background(), f, args[0], args[1], nil)
+		}
+		if err == nil && mode == "open-and-stay" {
+			fmt.Println(o.Cache)
+			time.Sleep(time.Hour)
+			runtime.KeepAlive(o)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -4,6 +4,7 @@ package subject
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,8 +54,9 @@ type Opened struct {
 	// time; 0 means twice GOMAXPROCS. See Driver.
 	Drivers int
 
-	file *File
-	env  []string
+	file   *File
+	env    []string
+	unlock func()
 }
 
 // DefaultCache is the folder that set-ups and shipped subjects are kept in
@@ -70,12 +72,14 @@ func DefaultCache() (string, error) {
 // Open does the set-up of a subject whose file stands in dir, unless it was done
 // before with the same content, asks for its version, and makes sure that its
 // programs are there. progress, if not nil, is told what takes long. Set-ups are
-// kept under cacheRoot and may be shared by any number of runs at the same time.
+// kept under cacheRoot and may be shared by any number of runs at the same time; of
+// those of one subject file the two that were used last are kept, and those that
+// somebody has open. Whoever opens a subject closes it.
 //
 // The error is a *SetupError when a line of setup did not go through, wraps a
 // *process.StartError when a program is missing, and wraps the cause of ctx when
 // that ended first.
-func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(string)) (*Opened, error) {
+func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(string)) (_ *Opened, err error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -91,13 +95,37 @@ func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(str
 		return nil, err
 	}
 	s.env = Environment(os.Environ())
-	cache, err := s.run(ctx, progress)
+	unlock, err := s.run(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			unlock()
+		}
+	}()
+	o := newOpened(f, dir, s.files())
+	o.unlock = unlock
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("subject %s: %w%s", f.Name, err, o.advice())
+	}
+	if o.Version, err = o.version(ctx, versionTime); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("subject %s: `version`, %s: %w", f.Name, shown(f.Version), stopped(ctx))
+		}
+		return nil, fmt.Errorf("subject %s: %w%s", f.Name, err, o.advice())
+	}
+	return o, nil
+}
+
+// Declared is what a subject file that stands in dir says by itself: nothing is set up,
+// nothing is asked, and nothing can be started.
+func Declared(f *File, dir string) *Opened { return newOpened(f, dir, "") }
+
+func newOpened(f *File, dir, cache string) *Opened {
 	o := &Opened{
 		Name: f.Name, Kind: f.Kind, Features: f.Features, Mask: f.Mask, Handler: map[string]ResolvedCommand{},
-		Dir: dir, Cache: cache, file: f, env: s.env,
+		Dir: dir, Cache: cache, file: f, env: Environment(os.Environ()),
 	}
 	if f.KnownFailures != "" {
 		o.KnownFailures = f.KnownFailures
@@ -106,13 +134,16 @@ func Open(ctx context.Context, f *File, dir, cacheRoot string, progress func(str
 		}
 	}
 	o.resolve(f.Transports)
-	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("subject %s: %w%s", f.Name, err, o.advice())
+	return o
+}
+
+// Close lets go of the set-up, which nobody removes before. It may be called twice.
+func (o *Opened) Close() error {
+	if o.unlock != nil {
+		o.unlock()
+		o.unlock = nil
 	}
-	if o.Version, err = o.version(ctx, versionTime); err != nil {
-		return nil, fmt.Errorf("subject %s: %w%s", f.Name, err, o.advice())
-	}
-	return o, nil
+	return nil
 }
 
 // Transports returns the transports that a handler offers, in the order in
@@ -228,6 +259,22 @@ func (o *Opened) version(ctx context.Context, limit time.Duration) (string, erro
 	}
 	return "", fmt.Errorf("`version`: %s printed nothing", shown(c.Args))
 }
+
+// stopped is why ctx ended, in the words of a user who has stopped it.
+func stopped(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) {
+		return interruption{cause}
+	}
+	return cause
+}
+
+type interruption struct{ error }
+
+func (interruption) Error() string { return "interrupted" }
+
+// Unwrap gives what ended the context.
+func (i interruption) Unwrap() error { return i.error }
 
 // lastOf ends an error with the last lines of a program's stderr.
 func lastOf(stderr *process.Capture) string {

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -39,6 +41,9 @@ func (e *SetupError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "set up %s: line %d of %d of `setup`, %s: ", e.Subject, e.Line, e.Lines, shown(e.Args))
 	switch {
+	case errors.Is(e.Err, context.Canceled): // by the user, so there is nothing to put right
+		b.WriteString("interrupted; the next set-up begins anew")
+		return b.String()
 	case e.Err != nil:
 		fmt.Fprint(&b, e.Err)
 	default:
@@ -55,9 +60,10 @@ func (e *SetupError) Error() string {
 
 func (e *SetupError) Unwrap() error { return e.Err }
 
-// setup is one set-up in the cache: root/stamp is written when all is done,
-// root/files is {cache}, root/setup.log has the output, and root.lock is held
-// by who works on it.
+// setup is one set-up in the cache: root/stamp is written when all is done and
+// touched when it is used, root/files is {cache}, root/setup.log has the output,
+// root/origin says whose it is, and root.lock is held by who works on it, and
+// together by all who use it.
 type setup struct {
 	name  string
 	lines []Args
@@ -72,7 +78,7 @@ func (s setup) stamp() string { return filepath.Join(s.root, "stamp") }
 
 // newSetup names the set-up of a file by all that it depends on.
 func newSetup(f *File, dir, cacheRoot string) (setup, error) {
-	sum, err := setupDigest(f, dir)
+	sum, err := setupDigest(f, dir, ours(cacheRoot))
 	if err != nil {
 		return setup{}, fmt.Errorf("set up %s: %w", f.Name, err)
 	}
@@ -82,35 +88,76 @@ func newSetup(f *File, dir, cacheRoot string) (setup, error) {
 	}, nil
 }
 
-// run does the set-up if it has not been done, and returns {cache}. Once it has
-// been done, no command is run.
-func (s setup) run(ctx context.Context, progress func(string)) (string, error) {
-	if len(s.lines) > 0 && s.done() {
-		return s.files(), nil
-	}
-	if err := os.MkdirAll(s.root, 0o777); err != nil {
-		return "", fmt.Errorf("set up %s: %w", s.name, err)
-	}
+// run does the set-up if it has not been done, and holds it until release. Once it
+// has been done, no command is run.
+func (s setup) run(ctx context.Context, progress func(string)) (release func(), err error) {
 	if len(s.lines) == 0 {
 		if err := os.MkdirAll(s.files(), 0o777); err != nil {
-			return "", fmt.Errorf("set up %s: %w", s.name, err)
+			return nil, fmt.Errorf("set up %s: %w", s.name, err)
 		}
-		return s.files(), nil
+		return func() {}, nil
+	}
+	for made := false; ; made = true {
+		release, err := s.use()
+		switch {
+		case err != nil:
+			return nil, err
+		case release != nil:
+			if made {
+				s.prune()
+			}
+			return release, nil
+		}
+		if err := s.make(ctx, progress); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// use holds the set-up if it is done; if not, release is nil.
+func (s setup) use() (release func(), err error) {
+	if !s.done() {
+		return nil, nil
+	}
+	release, err = tryHold(s.root+".lock", shared)
+	switch {
+	case errors.Is(err, errHeld): // whoever removes it, or made it just now
+		return nil, nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS): // nobody removes it
+		return func() {}, nil
+	case err != nil:
+		return nil, fmt.Errorf("set up %s: %w", s.name, err)
+	case !s.done():
+		release()
+		return nil, nil
+	}
+	s.used()
+	return release, nil
+}
+
+// make does the set-up, if nobody else did meanwhile.
+func (s setup) make(ctx context.Context, progress func(string)) error {
+	fail := func(err error) error { return fmt.Errorf("set up %s: %w", s.name, err) }
+	if err := os.MkdirAll(filepath.Dir(s.root), 0o777); err != nil {
+		return fail(err)
 	}
 	unlock, err := lock(ctx, s.root+".lock", func() {
 		progress(fmt.Sprintf("%s: another run is setting it up; waiting for it", s.name))
 	})
 	if err != nil {
-		return "", fmt.Errorf("set up %s: %w", s.name, err)
+		return fail(err)
 	}
 	defer unlock()
 	if s.done() { // by who held the lock before
-		return s.files(), nil
+		return nil
 	}
-	if err := s.anew(ctx, progress); err != nil {
-		return "", err
+	if err := os.MkdirAll(s.root, 0o777); err != nil {
+		return fail(err)
 	}
-	return s.files(), nil
+	if err := os.WriteFile(s.origin(), []byte(s.name+"\n"+s.dir+"\n"), 0o666); err != nil {
+		return fail(err)
+	}
+	return s.anew(ctx, progress)
 }
 
 func (s setup) done() bool {

@@ -105,9 +105,9 @@ func TestAnythingThatTheSetupRestsOnMakesItNew(t *testing.T) {
 				writeFile(t, filepath.Join(f.dir, file), "one")
 			}
 			file := handler(shell("echo x >>"+f.dir+"/marks"), Args{"true", "{dir}/needs.txt", "--more={dir}/more.txt", "{dir}/sdk[extra]", "{dir}/../lib"})
-			f.open(t, file)
+			f.closed(t, file)
 			writeFile(t, f.dir+"/sdk/.git/HEAD", "no source")
-			f.open(t, file)
+			f.closed(t, file)
 			require.Equal(t, 1, f.marks(t))
 			change(t, f, file)
 			f.open(t, file)
@@ -217,6 +217,25 @@ func TestAnInterruptedSetupDoesNotCount(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, string(seen), "what the interrupted one had left")
 	require.FileExists(t, o.Cache+"/half")
+}
+
+func TestAnInterruptedSetupIsNotBlamed(t *testing.T) {
+	f := newFolders(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	script := "echo x >>" + f.dir + "/marks; exec sleep 60"
+	go func() {
+		_, err := Open(ctx, handler(shell(script)), f.dir, f.cache, nil)
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return f.marks(t) == 1 }, long, 5*time.Millisecond)
+	cancel()
+	select {
+	case err := <-done:
+		require.EqualError(t, err, "set up my sdk: line 1 of 1 of `setup`, sh -c 'echo x >>"+f.dir+"/marks; exec sleep 60': interrupted; the next set-up begins anew")
+	case <-time.After(long):
+		t.Fatal("the set-up goes on")
+	}
 }
 
 func TestSetupsOfManyProcessesAreOne(t *testing.T) {

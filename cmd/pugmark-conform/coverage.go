@@ -13,7 +13,7 @@ import (
 func (a *app) coverageCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "coverage", Short: "Show which cases cover each requirement, and which requirements have none", Args: cobra.NoArgs,
+		Use: "coverage", Short: "Show which cases cover each requirement, and which requirements have none", Args: takesFlags,
 		RunE: func(*cobra.Command, []string) error { return a.coverage(dir) },
 	}
 	casesFlag(c, &dir)

@@ -48,8 +48,9 @@ func (a *app) doctorCommand() *cobra.Command {
 each transport or operation answers, and whether each claimed feature works at all.
 It is no judgement of the subject: that is what run is for.
 
-Exit status: 0 all is well, 1 there is a problem, 2 the subject can't be looked at.`,
-		Args: cobra.NoArgs,
+Exit status: 0 all is well, 1 there is a problem, 2 the subject can't be looked at, 3 it
+was interrupted.`,
+		Args: takesFlags,
 		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), name, timeScale) },
 	}
 	c.Flags().StringVar(&name, "subject", referenceName, "`NAME` of a subject that is shipped, or path of a subject file")
@@ -65,6 +66,10 @@ func (a *app) doctor(ctx context.Context, name string, timeScale float64) (err e
 	if err != nil {
 		return err
 	}
+	interrupted := ctx
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	a.shown.ifLost(stop) // nobody reads on
 	scratch, err := os.MkdirTemp("", "pugmark-conform-doctor-")
 	if err != nil {
 		return err
@@ -78,12 +83,14 @@ func (a *app) doctor(ctx context.Context, name string, timeScale float64) (err e
 		d.pool.Close()
 		err = errors.Join(err, os.RemoveAll(scratch))
 	}()
-	if err := d.look(); err != nil {
-		return err
-	}
+	err = d.look()
 	switch {
+	case interrupted.Err() != nil:
+		return errInterrupted
 	case ctx.Err() != nil:
-		return errors.New("interrupted")
+		return nil // what was lost is said in one place
+	case err != nil:
+		return err
 	case d.problems > 0:
 		fmt.Fprintf(a.Out, "\n%s; mend the first one first, others may follow from it\n", count(d.problems, "problem"))
 		return statusCode(statusNotConformant)
@@ -186,7 +193,7 @@ func (d *checkup) look() error {
 	}
 	if file.Kind == subject.KindHandler && file.Transports.HTTP != nil && file.Transports.HTTP.Command == nil {
 		c := subject.ResolvedCommand{URL: file.Transports.HTTP.URL}
-		if _, err := subject.StartService(d.ctx, c, subject.ServiceOptions{Ready: d.scaled(doctorCase)}); err != nil {
+		if _, err := subject.StartService(d.ctx, c, subject.ServiceOptions{Ready: d.scaled(doctorCase)}); err != nil && d.ctx.Err() == nil {
 			d.problem("http", err.Error(), "start your service, or give the transport a `command` that does")
 			return nil
 		}
@@ -238,6 +245,9 @@ func (d *checkup) open(f *subject.File, dir string) bool {
 	var start *process.StartError
 	switch {
 	case err == nil:
+		defer ready.Close()
+	case d.ctx.Err() != nil:
+		return false // the subject is not to blame
 	case errors.As(err, &setup):
 		d.problem("set-up", err.Error(), "run that command by hand in an empty folder until it works; each item is one argument, no shell reads it")
 	case errors.As(err, &start):

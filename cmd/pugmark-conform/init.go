@@ -31,7 +31,7 @@ func (a *app) initCommand() *cobra.Command {
 		Long: `init writes what a project needs to be put to the test: a subject file with
 comments, and a job for its CI server that fails when the subject does not conform. It
 overwrites nothing, and says what to do next.`,
-		Args: cobra.NoArgs,
+		Args: takesFlags,
 		RunE: func(*cobra.Command, []string) error { return a.init(f) },
 	}
 	flags := c.Flags()

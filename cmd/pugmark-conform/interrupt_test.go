@@ -137,19 +137,69 @@ func TestAnInterruptedRunLeavesAReportAndNoProcess(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedSetUpLeavesNoProcess(t *testing.T) {
-	p := startInterruptible(t, "never-exits", "--subject", "DIR/endless-setup.yaml", "--cases", "testdata/cases")
-	status, took := p.interrupt(t, os.Interrupt)
-	if status != statusError {
-		t.Errorf("exit status %d, want %d", status, statusError)
+// TestAnInterruptionBeforeTheFirstCaseIsNotTheSubjects: there is a report of what was not
+// run, and nobody is told to put something right.
+func TestAnInterruptionBeforeTheFirstCaseIsNotTheSubjects(t *testing.T) {
+	for subject, what := range map[string]string{
+		"endless-setup":   "set up endless-setup: line 1 of 1 of `setup`, sh -c ",
+		"endless-version": "subject endless-version: `version`, sh -c ",
+	} {
+		t.Run(subject, func(t *testing.T) {
+			p := startInterruptible(t, "never-exits", "--subject", "DIR/"+subject+".yaml", "--cases", "testdata/cases",
+				"--output", "json=DIR/report.json", "handler/bad/*")
+			status, took := p.interrupt(t, os.Interrupt)
+			if status != statusIncomplete {
+				t.Errorf("exit status %d, want %d", status, statusIncomplete)
+			}
+			if took > endTime {
+				t.Errorf("it took %v", took)
+			}
+			if n := left(t, p.dir); n != 0 {
+				t.Errorf("%d processes are left", n)
+			}
+			text := p.text.String()
+			if !strings.Contains(text, "interrupted before "+subject+" was ready: "+what) {
+				t.Errorf("the text does not say what was interrupted:\n%s", text)
+			}
+			for _, blame := range []string{"put the cause right", "context canceled", "if it worked before"} {
+				if strings.Contains(text, blame) {
+					t.Errorf("the text says %q:\n%s", blame, text)
+				}
+			}
+			for _, file := range []string{"report.json", "evidence/" + storedReport} {
+				f, err := os.Open(filepath.Join(p.dir, file))
+				require.NoError(t, err)
+				defer f.Close()
+				run, err := report.ReadJSON(f)
+				require.NoError(t, err)
+				require.Equal(t, result.Incomplete, run.Verdict)
+				require.Equal(t, subject, run.Subject.Name)
+				require.Len(t, run.Cases, 3)
+				for _, c := range run.Cases {
+					require.Equal(t, result.NotRun, c.Verdict, c.ID)
+				}
+			}
+		})
 	}
-	if took > endTime {
-		t.Errorf("it took %v", took)
-	}
-	if n := left(t, p.dir); n != 0 {
-		t.Errorf("%d processes are left", n)
-	}
-	if !strings.Contains(p.text.String(), "set up endless-setup: line 1 of 1 of `setup`") {
-		t.Errorf("the text does not say what was interrupted:\n%s", p.text.String())
+}
+
+func TestAnInterruptedDoctorBlamesNobody(t *testing.T) {
+	for _, subject := range []string{"endless-setup", "endless-version"} {
+		t.Run(subject, func(t *testing.T) {
+			p := newInterruptible(t, "never-exits")
+			p.Args = []string{raced, "doctor", "--subject", filepath.Join(p.dir, subject+".yaml")}
+			p.begin(t)
+			status, _ := p.interrupt(t, os.Interrupt)
+			if status != statusIncomplete {
+				t.Errorf("exit status %d, want %d", status, statusIncomplete)
+			}
+			if n := left(t, p.dir); n != 0 {
+				t.Errorf("%d processes are left", n)
+			}
+			text := p.text.String()
+			if !strings.HasSuffix(text, "pugmark-conform: interrupted\n") || strings.Contains(text, "problem") {
+				t.Errorf("the text is\n%s", text)
+			}
+		})
 	}
 }

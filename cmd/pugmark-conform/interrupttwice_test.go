@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +30,7 @@ func TestASecondSignalEndsAProgramThatIsBlocked(t *testing.T) {
 	full.Close()
 	toSay.Close()
 	require.NoError(t, p.Process.Signal(os.Interrupt))
+	first := time.Now()
 	require.NoError(t, said.SetReadDeadline(time.Now().Add(time.Minute)))
 	text := bufio.NewReader(said)
 	for {
@@ -37,6 +40,7 @@ func TestASecondSignalEndsAProgramThatIsBlocked(t *testing.T) {
 			break
 		}
 	}
+	time.Sleep(time.Until(first.Add(2 * sameSignal))) // before, it would be the first signal again
 	status, took := p.interrupt(t, os.Interrupt)
 	if status != statusError {
 		t.Errorf("exit status %d, want %d", status, statusError)
@@ -47,9 +51,50 @@ func TestASecondSignalEndsAProgramThatIsBlocked(t *testing.T) {
 	if n := left(t, p.dir); n != 0 {
 		t.Errorf("%d processes are left", n)
 	}
-	line, err := text.ReadString('\n')
+	rest, err := io.ReadAll(text)
 	require.NoError(t, err)
-	require.Contains(t, line, "interrupted twice")
+	require.True(t, strings.HasSuffix(string(rest), "pugmark-conform: interrupted twice: ended at once, without a report\n"), string(rest))
+}
+
+// TestASecondSignalSaysWhichReportsAreThere: of two the second can't be written.
+func TestASecondSignalSaysWhichReportsAreThere(t *testing.T) {
+	p := newInterruptible(t, "never-exits", "--subject", "DIR/handler.yaml", "--cases", "testdata/cases",
+		"--parallel", "1", "--time-scale", "100", "--output", "json=DIR/report.json", "--output", "html=-", "handler/bad/*")
+	full, unread := fullPipe(t)
+	defer unread.Close()
+	p.Stdout = full
+	p.begin(t)
+	full.Close()
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	first := time.Now()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(p.dir, "report.json"))
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	time.Sleep(time.Until(first.Add(2 * sameSignal)))
+	status, _ := p.interrupt(t, os.Interrupt)
+	if status != statusError {
+		t.Errorf("exit status %d, want %d", status, statusError)
+	}
+	require.Contains(t, p.text.String(), "interrupted twice: ended at once, after writing "+filepath.Join(p.dir, "report.json")+"\n")
+}
+
+// TestTwoSignalsAtOnceAreOne: GNU timeout sends one to the program, and one to the group
+// that it is in.
+func TestTwoSignalsAtOnceAreOne(t *testing.T) {
+	p := startInterruptible(t, "never-exits", "--subject", "DIR/handler.yaml", "--cases", "testdata/cases",
+		"--parallel", "1", "--time-scale", "100", "--output", "json=DIR/report.json", "handler/bad/*")
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	time.Sleep(sameSignal / 10) // two that wait to be delivered would be one to the system too
+	status, _ := p.interrupt(t, os.Interrupt)
+	if status != statusIncomplete {
+		t.Errorf("exit status %d, want %d:\n%s", status, statusIncomplete, p.text.String())
+	}
+	require.FileExists(t, filepath.Join(p.dir, "report.json"))
+	require.NotContains(t, p.text.String(), "interrupted twice")
+	if n := left(t, p.dir); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
 }
 
 // fullPipe is a pipe into which nothing goes any more, and its other end.

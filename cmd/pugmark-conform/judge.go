@@ -24,7 +24,7 @@ func (a *app) judgeCommand() *cobra.Command {
 		Long: `judge reads the evidence of a run and judges it again, without the subject. RUN
 is the evidence folder of the run, or a folder of it. What the run says of cases
 that left no evidence, since they were not played, stays as it is.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one evidence folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.judgeAgain(args[0], dir, outputs)
 		},

@@ -65,13 +65,14 @@ const endGrace = 2 * time.Second
 // start runs the program with what the operating system gives it, and leaves no
 // process behind, whatever way it ends (F15).
 func start() int {
-	programs := &process.Set{}
-	ctx, stop := interrupted(programs, os.Stderr)
+	surviveUnreadPipes()
+	programs, done := &process.Set{}, &written{}
+	ctx, stop := interrupted(programs, os.Stderr, done)
 	defer stop()
 	// Without this, what a subject leaves behind is found later, not never.
 	_ = process.Adopt()
 	defer programs.EndAll(endGrace)
-	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Programs: programs})
+	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Programs: programs, Written: done})
 }
 
 // Streams is what a verb reads and writes, and the set that it starts programs in.
@@ -79,6 +80,8 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Programs *process.Set
+	// Written is told of reports that are there; nil is told nothing.
+	Written *written
 	// Now is the time by which known failures expire; nil is [time.Now].
 	Now func() time.Time
 	// Environ is where secrets are looked for, as NAME=value; nil is [os.Environ].
@@ -87,7 +90,9 @@ type Streams struct {
 
 // Run runs one verb and returns the exit status. Tests call it in process.
 func Run(ctx context.Context, args []string, s Streams) int {
-	app := &app{Streams: s, args: args}
+	out, errs := &shown{name: "standard output", to: s.Out}, &shown{name: "standard error", to: s.Err}
+	s.Out, s.Err = out, errs
+	app := &app{Streams: s, args: args, shown: out}
 	root := app.root()
 	if args == nil {
 		args = []string{} // nil would be os.Args to cobra
@@ -98,13 +103,25 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
 	var status statusCode
+	quiet := false
+	for _, stream := range []*shown{errs, out} {
+		if lost := stream.lost(); lost != nil {
+			// Whoever closed a pipe knows; that a result was not shown is said in any event.
+			quiet = isUnread(lost) && !app.judged && (err == nil || quiet || errors.As(err, &status))
+			err = harnessError(err, lost)
+		}
+	}
 	switch {
 	case err == nil:
 		return statusConformant
 	case errors.As(err, &status):
 		return int(status)
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(s.Err, "pugmark-conform: interrupted")
+		return statusIncomplete
+	case !quiet:
+		fmt.Fprintln(s.Err, "pugmark-conform:", report.Inert(err.Error())) // it may quote a subject
 	}
-	fmt.Fprintln(s.Err, "pugmark-conform:", report.Inert(err.Error())) // it may quote a subject
 	return statusError
 }
 
@@ -131,6 +148,10 @@ func (s statusCode) Error() string { return fmt.Sprintf("exit status %d", int(s)
 type app struct {
 	Streams
 	args []string
+	// shown is standard output; judged is set when what it should have shown is the
+	// result of a run.
+	shown  *shown
+	judged bool
 }
 
 // command is the command line, for the report.
@@ -143,8 +164,9 @@ func (a *app) root() *cobra.Command {
 		Long: `pugmark-conform runs case files against a handler, an SDK or a runtime of the
 pugmark handler protocol, and reports which requirements hold.
 
-Exit status: 0 conformant or as expected, 1 not conformant, 2 usage or harness error or nothing
-selected, 3 incomplete: something that had to be tested could not be.`,
+Exit status: 0 conformant or as expected, 1 not conformant, 2 usage or harness error, nothing
+selected, or output that could not be written, 3 incomplete: something that had to be tested
+could not be, or the run was interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -161,5 +183,6 @@ selected, 3 incomplete: something that had to be tested could not be.`,
 		a.coverageCommand(), a.mutantsCommand(), a.judgeCommand(), a.reproCommand(), a.reportCommand(),
 		a.initCommand(), a.doctorCommand(), a.newCaseCommand(), a.versionCommand(),
 	)
+	checkHelp(root)
 	return root
 }

@@ -109,8 +109,9 @@ func (a *app) terminal(outputs []output) *report.Terminal {
 		out = a.Err
 	}
 	t := &report.Terminal{Out: out}
-	if f, ok := out.(*os.File); ok {
+	if f := fileOf(out); f != nil {
 		t = report.NewTerminal(f, os.Getenv)
+		t.Out = out
 	}
 	t.Log = a.Err
 	return t
@@ -119,6 +120,7 @@ func (a *app) terminal(outputs []output) *report.Terminal {
 // conclude shows a run, writes its reports, and returns its exit status. A report
 // that can't be written takes nothing away from what is shown.
 func (a *app) conclude(done *result.Run, registry *spec.Spec, terminal *report.Terminal, outputs []output) error {
+	a.judged = true
 	errs := []error{terminal.Summary(done, registry)}
 	r := rendering{done, registry, terminal.Evidence}
 	for _, o := range outputs {
@@ -164,7 +166,10 @@ func (a *app) write(o output, render func(io.Writer) error) error {
 		return nil
 	}
 	if o.isInPlace() {
-		return o.writeInPlace(render)
+		if err := o.writeInPlace(render); err != nil {
+			return err
+		}
+		return a.Written.put(o.path, func() error { return nil })
 	}
 	// Made before it is written: what it is made of may take long to read, and who ends
 	// the program then would find a part of a report.
@@ -185,7 +190,7 @@ func (a *app) write(o output, render func(io.Writer) error) error {
 		err = os.Chmod(temporary.Name(), 0o644)
 	}
 	if err == nil {
-		err = os.Rename(temporary.Name(), o.path)
+		err = a.Written.put(o.path, func() error { return os.Rename(temporary.Name(), o.path) })
 	}
 	if err != nil {
 		return fmt.Errorf("--output %s=%s: %w", o.format, o.path, err)

@@ -94,7 +94,7 @@ func (a *app) renderCommand() *cobra.Command {
 		Long: `render writes a stored report in other formats, the same bytes that the run would have
 written. Without --output it prints what the run printed at its end. Its exit status is 0
 whatever the report says.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one report"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.render(args[0], evidence, outputs) },
 	}
 	outputFlag(c, &outputs)

@@ -21,7 +21,7 @@ changed otherwise, and what only one of them has, for each case and transport an
 requirement. Reports of different suites are compared on what both have.
 
 Exit status: 0 nothing regressed, 1 something did, 2 a report can't be read.`,
-		Args: cobra.ExactArgs(2),
+		Args: takes(2, 2, "two reports"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			outs, err := parseOutputsOf(outputs, formats)
 			if err != nil {
@@ -62,7 +62,7 @@ func (a *app) matrixCommand() *cobra.Command {
 		Use: "matrix A B...", Short: "Put implementations side by side",
 		Long: `matrix shows what became of each requirement in each of the reports, and which
 requirements only one implementation fails. Without --output it prints Markdown.`,
-		Args: cobra.MinimumNArgs(2),
+		Args: takes(2, -1, "two reports or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			outs, err := parseOutputsOf(outputs, formats)
 			if err != nil {

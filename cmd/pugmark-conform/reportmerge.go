@@ -19,7 +19,7 @@ func (a *app) mergeCommand() *cobra.Command {
 		Long: `merge makes one report of those of all shards of a run, and one evidence folder of
 theirs, as if the run had not been split. It refuses shards that are not all there, each
 once, or not of one run. It shows the whole and ends with its exit status, as run does.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1, "the reports of all shards"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.merge(args, evidence, outputs) },
 	}
 	outputFlag(c, &outputs)

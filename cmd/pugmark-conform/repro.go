@@ -41,7 +41,7 @@ handler. run.sh needs a shell, python3 and, over rpc and http, curl; it exits wi
 CASE is the ID of a handler case, which is then played to the subject, or the folder
 of its evidence from an earlier run (evidence/SUBJECT/CASE@TRANSPORT): nothing is
 run then, and without --subject the command is the one that was recorded.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one case, or one evidence folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
 				f.seed = freshSeed()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -99,7 +100,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 		return err
 	}
 	under, mask, err := a.openMasked(f, s, func(a *app) (opened, error) { return a.openSubject(ctx, f.subject, f.parallel) })
-	if err != nil {
+	if err != nil && !errors.Is(err, errInterrupted) { // of an interrupted run there is a report
 		return err
 	}
 	defer func() {

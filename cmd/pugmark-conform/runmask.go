@@ -11,8 +11,8 @@ import (
 	"pugmark.dev/conform/subjects"
 )
 
-// openMasked opens the subject of a run, and returns it with the mask of its run. What a
-// set-up prints is masked too, and commands no CI server.
+// openMasked opens the subject of a run, and returns it with the mask of its run, also
+// beside [errInterrupted]. What a set-up prints is masked too, and commands no CI server.
 func (a *app) openMasked(f runFlags, s *suite, open func(*app) (opened, error)) (opened, *result.Mask, error) {
 	name, listed := listedMask(f.subject)
 	secrets, spared, err := maskWants{a.environ(), f.mask, listed, s.publicWords(f.subject, name)}.secrets()
@@ -27,13 +27,14 @@ func (a *app) openMasked(f runFlags, s *suite, open func(*app) (opened, error)) 
 	mask, quiet := result.NewMask(secrets), *a
 	quiet.Err = quotingWriter{a.Err, mask}
 	under, err := open(&quiet)
-	if err != nil {
+	stopped := err
+	if err != nil && !errors.Is(err, errInterrupted) {
 		if text := mask.Text(err.Error()); text != err.Error() {
 			err = errors.New(text)
 		}
 		return opened{}, nil, err
 	}
-	return under, mask, nil
+	return under, mask, stopped
 }
 
 // listedMask is what a subject's file calls it, and what it lists as secrets, before

@@ -40,7 +40,8 @@ func (o opened) Close() error {
 // openSubject finds, sets up and resolves a subject. What goes wrong here is an
 // error of the harness or of the subject file, never a verdict. parallel is how many
 // cases run at the same time, each of which may want a driver; zero is as many as run
-// when the user says nothing.
+// when the user says nothing. When ctx ends first the error is [errInterrupted], what
+// was interrupted was said, and the subject can be described but not started.
 func (a *app) openSubject(ctx context.Context, name string, parallel int) (opened, error) {
 	if name == referenceName {
 		s, err := reference()
@@ -58,28 +59,53 @@ func (a *app) openSubject(ctx context.Context, name string, parallel int) (opene
 		}
 		return opened{}, err
 	}
+	o, err := a.openFile(ctx, file, dir, parallel)
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintf(a.Err, "pugmark-conform: interrupted before %s was ready: %v\n", file.Name, err)
+		return declared(subject.Declared(file, dir)), errInterrupted
+	}
+	return o, err
+}
+
+// openFile is openSubject of a subject file that stands in dir.
+func (a *app) openFile(ctx context.Context, file *subject.File, dir string, parallel int) (opened, error) {
+	cache, err := subject.DefaultCache()
+	if err != nil {
+		return opened{}, err
+	}
 	ready, err := subject.Open(ctx, file, dir, cache, func(line string) { fmt.Fprintln(a.Err, line) })
 	if err != nil {
 		return opened{}, err
 	}
-	o := opened{Subject: runner.Subject{Name: ready.Name, Version: ready.Version}, known: ready.KnownFailures, mask: ready.Mask}
-	if ready.Kind == subject.KindRuntime {
-		ready.Drivers = parallel
+	ready.Drivers = parallel
+	o := declared(ready)
+	o.close = ready.Close
+	if o.Runtime != nil {
 		ops, err := ready.Runtime()
 		if err != nil {
-			return opened{}, err
+			return opened{}, errors.Join(err, ready.Close())
 		}
-		o.Runtime = &runner.RuntimeSide{RuntimeSubject: stage.RuntimeSubject{Name: ready.Name, Ops: ops}, Features: ready.Features}
-		o.close = ops.Close
+		o.Runtime.Ops = ops
+		o.close = func() error { return errors.Join(ops.Close(), ready.Close()) }
 		return o, nil
 	}
-	o.Handler = &runner.HandlerSide{HandlerSubject: stage.HandlerSubject{Name: ready.Name}, Features: ready.Features}
 	if service, ok := ready.Handler[protocol.TransportHTTP]; ok && len(service.Args) == 0 {
 		// The user runs it: when it is not there, no case has anything to say.
 		if _, err := subject.StartService(ctx, service, subject.ServiceOptions{}); err != nil {
-			return opened{}, fmt.Errorf("subject %s: %w", ready.Name, err)
+			return opened{}, errors.Join(fmt.Errorf("subject %s: %w", ready.Name, err), ready.Close())
 		}
 	}
+	return o, nil
+}
+
+// declared is a subject as its file has it. A runtime is without its operations.
+func declared(ready *subject.Opened) opened {
+	o := opened{Subject: runner.Subject{Name: ready.Name, Version: ready.Version}, known: ready.KnownFailures, mask: ready.Mask}
+	if ready.Kind == subject.KindRuntime {
+		o.Runtime = &runner.RuntimeSide{RuntimeSubject: stage.RuntimeSubject{Name: ready.Name}, Features: ready.Features}
+		return o
+	}
+	o.Handler = &runner.HandlerSide{HandlerSubject: stage.HandlerSubject{Name: ready.Name}, Features: ready.Features}
 	for transport, t := range ready.Handler {
 		switch transport {
 		case protocol.TransportSubprocess:
@@ -90,7 +116,7 @@ func (a *app) openSubject(ctx context.Context, name string, parallel int) (opene
 			o.Handler.HTTP = &t
 		}
 	}
-	return o, nil
+	return o
 }
 
 // reference is the built-in subject.
