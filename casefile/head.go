@@ -1,7 +1,6 @@
 package casefile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -168,13 +167,13 @@ func notASentence(text string) string {
 	switch {
 	case strings.TrimSpace(text) != text || strings.ContainsAny(text, "\n\t"):
 		return "it stands in one paragraph"
-	case !regexp.MustCompile("^[\\p{Lu}`\"0-9]").MatchString(text):
+	case !beginsLikeASentence(text):
 		return "it begins with a capital letter"
 	case !strings.HasSuffix(text, "."):
 		return "it ends with a full stop"
 	case len(strings.Fields(text)) < 3:
 		return "it has more than two words"
-	case regexp.MustCompile(`[.!?] +\p{Lu}`).MatchString(text):
+	case hasTwoSentences(text):
 		return "this is more than one"
 	case strings.Contains(text, placeholderWhy):
 		return "this is still what new-case wrote; say which sentence of the protocol the case rests on"

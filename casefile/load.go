@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -158,13 +157,11 @@ func kindOfName(name string) (kind, message string) {
 	case len(parts) < 3:
 		return "", fmt.Sprintf("a case lies in the folder of its area: %s/AREA/%s", kind, path.Base(name))
 	}
-	word := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	position := regexp.MustCompile(`^[0-9]+(-|$)`)
 	for _, part := range parts {
-		if !word.MatchString(part) {
+		if !isName(part) {
 			return "", fmt.Sprintf("%q: an ID is made of lower-case letters and digits with hyphens between words", part)
 		}
-		if position.MatchString(part) {
+		if isPosition(part) {
 			return "", fmt.Sprintf("%q: an ID says the fact, not a position", part)
 		}
 	}

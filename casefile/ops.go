@@ -1,7 +1,6 @@
 package casefile
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +91,7 @@ func sessionRef(at place, session string) {
 	if session == Nonce {
 		at.fault("%s is a text that varies, and no session", Nonce)
 	}
-	if session != "" && !regexp.MustCompile(`^(\{[a-z0-9-]+\}|[0-9a-f]{32})$`).MatchString(session) {
+	if session != "" && !isReference(session) && !isSessionID(session) {
 		at.fault("`session` is 32 lower-case hex digits or {name}: write other text under `extra`")
 	}
 }

@@ -2,9 +2,9 @@ package casefile
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"pugmark.dev/conform/protocol"
 	"pugmark.dev/conform/script"
 )
 
@@ -107,7 +107,7 @@ func variables(at place, environment map[string]string) {
 
 // sessionID checks an ID that a case chooses.
 func sessionID(at place, id string) {
-	if id != "" && (!regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(id) || strings.Trim(id, "0") == "") {
+	if id != "" && !protocol.ValidSessionID(id) {
 		at.fault("a session ID is 32 lower-case hex digits, not all zero")
 	}
 }

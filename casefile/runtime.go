@@ -2,7 +2,6 @@ package casefile
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -286,9 +285,6 @@ func (k *checker) start(at place, s Start) {
 	}
 }
 
-// isReference reports whether a text is {name}, for the ID of a session.
-func isReference(s string) bool { return regexp.MustCompile(`^\{[a-z0-9-]+\}$`).MatchString(s) }
-
 // push checks an entry that is pushed.
 func push(at place, p Push) {
 	counted(at, p.Times)
@@ -303,8 +299,8 @@ func sessionsOf(ops []fakehandler.Op) []string {
 		if op.Emit == nil {
 			continue
 		}
-		if match := regexp.MustCompile(`^\{([a-z0-9-]+)\}$`).FindStringSubmatch(op.Emit.Session); match != nil && op.Emit.Fork {
-			names = append(names, match[1])
+		if name := referenced(op.Emit.Session); name != "" && op.Emit.Fork {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -1,7 +1,6 @@
 package casefile
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,8 +197,6 @@ func (t *teller) read(shape Shape, f *file) {
 		t.expectFile(f)
 	}
 }
-
-func isName(s string) bool { return regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(s) }
 
 // asserted notes that a command checks what was last required.
 func (t *teller) asserted(v Verb, failure bool) {
