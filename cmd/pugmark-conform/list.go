@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -71,6 +70,12 @@ func (a *app) showCommand() *cobra.Command {
 			s, err := a.loadSuite(dir)
 			if err != nil {
 				return err
+			}
+			if _, ok := s.registry.Requirement(args[0]); ok {
+				return fmt.Errorf("%s is a requirement: `pugmark-conform explain %s` shows it, and names its cases", args[0], args[0])
+			}
+			if _, ok := s.registry.Reading(args[0]); ok {
+				return fmt.Errorf("%s is a reading: `pugmark-conform explain %s` shows it, and names its cases", args[0], args[0])
 			}
 			chosen, err := pick(s.cases, args)
 			if err != nil {
@@ -146,12 +151,6 @@ func (a *app) explain(s *suite, id string) error {
 	if !ok {
 		if slices.ContainsFunc(s.cases, func(c *casefile.Case) bool { return c.ID == id }) {
 			return fmt.Errorf("%s is a case: `pugmark-conform show %s` shows it, and the requirements that it covers", id, id)
-		}
-		if hint := sectionHint(s.registry, id); hint != "" {
-			return errors.New(hint)
-		}
-		if hint := wrongSubject(id); hint != "" {
-			return fmt.Errorf("%s is no requirement; %s", id, hint)
 		}
 		return unknownRequirement(s.registry, id)
 	}

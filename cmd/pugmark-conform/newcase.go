@@ -58,9 +58,6 @@ func (a *app) newCase(dir, id, requirement string, story bool) error {
 		}
 		text, extension, other = casefile.ScaffoldStory(requirement), other, extension
 	}
-	if problem := casefile.CheckPath(id + extension); problem != "" {
-		return errors.New(problem)
-	}
 	path := filepath.Join(dir, filepath.FromSlash(id)+extension)
 	if twin := filepath.Join(dir, filepath.FromSlash(id)+other); isFile(twin) {
 		return fmt.Errorf("%s is there already, and would have the same ID", twin)
