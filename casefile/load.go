@@ -46,7 +46,7 @@ func LoadFile(fsys fs.FS, name string, registry Registry) (*Case, []Problem) {
 func (l Loader) Load(fsys fs.FS) ([]*Case, []Problem) {
 	var cases []*Case
 	var problems []Problem
-	first := map[string]string{}
+	first, shapes := map[string]string{}, newShapes()
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			problems = append(problems, l.problem(name, err.Error()))
@@ -62,7 +62,7 @@ func (l Loader) Load(fsys fs.FS) ([]*Case, []Problem) {
 		if entry.IsDir() || !isCase(name) {
 			return nil
 		}
-		c, found := l.LoadFile(fsys, name)
+		c, found := l.loadFile(fsys, name, shapes)
 		problems = append(problems, found...)
 		id := strings.TrimSuffix(name, path.Ext(name))
 		if other, twice := first[id]; twice {
@@ -87,6 +87,11 @@ func (l Loader) Load(fsys fs.FS) ([]*Case, []Problem) {
 // the folders handler and runtime, which makes its ID. With a problem there is
 // no case.
 func (l Loader) LoadFile(fsys fs.FS, name string) (*Case, []Problem) {
+	return l.loadFile(fsys, name, newShapes())
+}
+
+// loadFile is LoadFile with the shapes of what was loaded before.
+func (l Loader) loadFile(fsys fs.FS, name string, shapes *shapes) (*Case, []Problem) {
 	kind, message := kindOfName(name)
 	if message != "" {
 		return nil, []Problem{l.problem(name, message)}
@@ -101,7 +106,7 @@ func (l Loader) LoadFile(fsys fs.FS, name string) (*Case, []Problem) {
 	}
 	c := &Case{ID: strings.TrimSuffix(name, path.Ext(name)), Kind: kind, File: l.path(name), Digest: protocol.Digest(data)}
 	found := []Problem{}
-	k := &checker{registry: l.Registry, shapes: newShapes(), kind: kind, c: c}
+	k := &checker{registry: l.Registry, shapes: shapes, kind: kind, c: c}
 	doc := &document{file: c.File, found: &found}
 	switch {
 	case path.Ext(name) == ".txtar":
