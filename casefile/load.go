@@ -149,6 +149,13 @@ func isCase(name string) bool {
 	return path.Ext(name) == ".yaml" || path.Ext(name) == ".txtar"
 }
 
+// CheckPath says what the loader finds wrong with the path of a case file below the
+// folder of cases, with slashes and its extension; nothing is the empty string.
+func CheckPath(name string) string {
+	_, message := kindOfName(name)
+	return message
+}
+
 // kindOfName returns the kind of a case by its path, and what is wrong with the
 // path: its parts are words that say the fact.
 func kindOfName(name string) (kind, message string) {

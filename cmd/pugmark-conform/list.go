@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -65,17 +66,11 @@ func pick(cases []*casefile.Case, patterns []string) ([]*casefile.Case, error) {
 func (a *app) showCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "show CASE", Short: "Show a case: why it is, what it covers, and its file", Args: takes(1, 1, "the ID of one case, or one glob"),
+		Use: "show CASE", Short: "Show a case: why it is, what it covers, and its file", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := a.loadSuite(dir)
 			if err != nil {
 				return err
-			}
-			if _, ok := s.registry.Requirement(args[0]); ok {
-				return fmt.Errorf("%s is a requirement: `pugmark-conform explain %s` shows it, and names its cases", args[0], args[0])
-			}
-			if _, ok := s.registry.Reading(args[0]); ok {
-				return fmt.Errorf("%s is a reading: `pugmark-conform explain %s` shows it, and names its cases", args[0], args[0])
 			}
 			chosen, err := pick(s.cases, args)
 			if err != nil {
@@ -125,7 +120,7 @@ func (a *app) show(s *suite, c *casefile.Case) error {
 func (a *app) explainCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "explain REQUIREMENT", Short: "Explain a requirement or a reading, and name the cases that rest on it", Args: takes(1, 1, "the ID of one requirement or reading"),
+		Use: "explain REQUIREMENT", Short: "Explain a requirement or a reading, and name the cases that rest on it", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := a.loadSuite(dir)
 			if err != nil {
@@ -151,6 +146,12 @@ func (a *app) explain(s *suite, id string) error {
 	if !ok {
 		if slices.ContainsFunc(s.cases, func(c *casefile.Case) bool { return c.ID == id }) {
 			return fmt.Errorf("%s is a case: `pugmark-conform show %s` shows it, and the requirements that it covers", id, id)
+		}
+		if hint := sectionHint(s.registry, id); hint != "" {
+			return errors.New(hint)
+		}
+		if hint := wrongSubject(id); hint != "" {
+			return fmt.Errorf("%s is no requirement; %s", id, hint)
 		}
 		return unknownRequirement(s.registry, id)
 	}

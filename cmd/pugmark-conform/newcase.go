@@ -27,7 +27,7 @@ func (a *app) newCaseCommand() *cobra.Command {
 as handler/framing/my-fact: the kind, the area, and words that say the fact. With
 --story, or when CASE ends in .txtar, it is a story: several invocations of a runtime.
 What it writes loads once its why says something; what it is about is for you to change.`,
-		Args: takes(1, 1, "the ID of one case"),
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id, told := strings.CutSuffix(strings.TrimSuffix(args[0], ".yaml"), ".txtar")
 			return a.newCase(dir, id, requirement, story || told)
@@ -57,6 +57,9 @@ func (a *app) newCase(dir, id, requirement string, story bool) error {
 			return fmt.Errorf("%s: a story is of a runtime; a case of a handler is data, in a .yaml file", id)
 		}
 		text, extension, other = casefile.ScaffoldStory(requirement), other, extension
+	}
+	if problem := casefile.CheckPath(id + extension); problem != "" {
+		return errors.New(problem)
 	}
 	path := filepath.Join(dir, filepath.FromSlash(id)+extension)
 	if twin := filepath.Join(dir, filepath.FromSlash(id)+other); isFile(twin) {
