@@ -66,7 +66,7 @@ func pick(cases []*casefile.Case, patterns []string) ([]*casefile.Case, error) {
 func (a *app) showCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "show CASE", Short: "Show a case: why it is, what it covers, and its file", Args: cobra.ExactArgs(1),
+		Use: "show CASE", Short: "Show a case: why it is, what it covers, and its file", Args: takes(1, 1, "the ID of one case, or one glob"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := a.loadSuite(dir)
 			if err != nil {
@@ -120,7 +120,7 @@ func (a *app) show(s *suite, c *casefile.Case) error {
 func (a *app) explainCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "explain REQUIREMENT", Short: "Explain a requirement or a reading, and name the cases that rest on it", Args: cobra.ExactArgs(1),
+		Use: "explain REQUIREMENT", Short: "Explain a requirement or a reading, and name the cases that rest on it", Args: takes(1, 1, "the ID of one requirement or reading"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := a.loadSuite(dir)
 			if err != nil {

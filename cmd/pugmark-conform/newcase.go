@@ -27,7 +27,7 @@ func (a *app) newCaseCommand() *cobra.Command {
 as handler/framing/my-fact: the kind, the area, and words that say the fact. With
 --story, or when CASE ends in .txtar, it is a story: several invocations of a runtime.
 What it writes loads once its why says something; what it is about is for you to change.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "the ID of one case"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id, told := strings.CutSuffix(strings.TrimSuffix(args[0], ".yaml"), ".txtar")
 			return a.newCase(dir, id, requirement, story || told)
