@@ -104,7 +104,10 @@ func reproReadme(p *reproPlan, r *recorded, registry *spec.Spec) string {
 It ends with status 0 when the handler behaves, 1 when the failure shows, and 2 when
 neither can be told. Another command is given as arguments: ./run.sh COMMAND [ARG...].
 It needs a POSIX shell, python3 (3.8 or later, nothing but its standard library)%s.
-`, map[bool]string{true: " and curl"}[p.Transport != "subprocess"])
+It ends the handler, and what the handler started, as the harness does: when its time is
+up, when it wrote more than it may, and after it. What left the handler's process group
+is found on Linux only.
+`, map[bool]string{true: " and curl (7.63 or later)"}[p.Transport != "subprocess"])
 	line("| file | holds |\n|---|---|")
 	for i, inv := range p.Invocations {
 		line("| `%d.input` | what the handler reads, byte for byte%s |", i+1, map[bool]string{true: ": the control"}[inv.Role == "control"])

@@ -25,9 +25,12 @@ import (
 // reproPlan is what repro.json holds: what repro.py serves and compares. Times are in
 // seconds.
 type reproPlan struct {
-	Case        string            `json:"case"`
-	Transport   string            `json:"transport"`
-	Limit       int               `json:"limit"`
+	Case      string `json:"case"`
+	Transport string `json:"transport"`
+	Limit     int    `json:"limit"`
+	// Most is how many bytes of each output, and of an answer, are taken before the
+	// handler is ended as a flood.
+	Most        int64             `json:"most"`
 	MayDie      bool              `json:"may-die"`
 	Invocations []reproInvocation `json:"invocations"`
 	// Checks is the blocks that the main invocations have to meet, Control the one
@@ -85,6 +88,7 @@ func newReproPlan(r *recorded) (*reproPlan, error) {
 	p := &reproPlan{
 		Case: r.c.ID, Transport: r.evidence.Transport,
 		Limit:  max(int(math.Ceil(c.LimitOrDefault().Seconds()*scale)), 1),
+		Most:   fakeruntime.DefaultOutputLimit,
 		MayDie: mayDie(c.Handler.Expect), bodies: map[string][]byte{},
 	}
 	told := runner.Told(r.seed, r.c, r.evidence.Transport)

@@ -12,24 +12,32 @@ import (
 
 // reproHead begins every run.sh. The variables of an invocation that whoever runs it
 // happens to have are none of this one.
-const reproHead = `here=$(cd "$(dirname "$0")" && pwd) || exit 2
+const reproHead = `unset CDPATH # with it, cd prints
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null ||
   { echo 'run.sh: python3, 3.8 or later, is needed: it serves what the input names' >&2; exit 2; }
 out=$here/out
 rm -rf "$out" && mkdir "$out" || exit 2
 repro() { "$python" "$here/repro.py" "$@"; }
-server='' watch='' handler=''
-trap 'for p in $server $watch $handler; do kill "$p" 2>/dev/null; done' EXIT
+server='' handler=''
+# over: end whoever is left, and wait for it. A signal to a process that the shell has
+# only just forked can be lost, so that a file tells it too.
+over() {
+  : >"$out/over"
+  for p in $server $handler; do kill "$p" 2>/dev/null; done
+  for p in $server $handler; do wait "$p" 2>/dev/null; done
+}
+trap over EXIT
 trap 'exit 2' HUP INT TERM
 unset PUGMARK_AGENT_ID PUGMARK_SESSION_ID PUGMARK_SESSION_METADATA PUGMARK_RPC_URL TRACEPARENT TRACESTATE
 
 # begin N: serve the bodies that invocation N names; out/N.input is its input.
 begin() {
   mkfifo "$out/$1.ready" || exit 2
-  "$python" "$here/repro.py" serve "$1" "$out/$1.ready" & server=$!
+  "$python" "$here/repro.py" serve "$1" 9>"$out/$1.ready" & server=$!
   read -r answer <"$out/$1.ready"
-  [ "$answer" = ready ] || { echo "run.sh: $answer" >&2; exit 2; }
+  [ "$answer" = ready ] || { echo "run.sh: ${answer:-repro.py did not start}" >&2; exit 2; }
 }
 # end N HOW: the invocation is over.
 end() {
@@ -38,51 +46,47 @@ end() {
   wait "$server" 2>/dev/null
   server=''
 }
-# watched SECONDS END: wait for the handler, which is killed after SECONDS, as END then
-# tells; status is how it ended. A signal to a process that the shell has only just
-# forked can be lost, so that a file tells the watch too that all is over.
-watched() {
-  rm -f "$out/over"
-  "$python" "$here/repro.py" watch "$1" "$handler" "$out/over" "$2" & watch=$!
+`
+
+const reproSubprocess = `# finish N: wait for repro.py, which ends the handler and all that it started when its
+# time is up, when it writes too much, and after it.
+finish() {
   wait "$handler" 2>/dev/null
   status=$?
-  : >"$out/over"
-  kill "$watch" 2>/dev/null
-  wait "$watch" 2>/dev/null
-  handler='' watch=''
+  handler=''
+  [ -s "$out/$1.end" ] || [ "$status" -eq 126 ] || { echo 'run.sh: repro.py could not play the handler:' >&2; cat "$out/$1.stderr" >&2; exit 2; }
+  end "$1" "exit $status"
 }
 `
 
-const reproSubprocess = `# finish N: wait for the handler, but no longer than the harness does.
-finish() {
-  watched "$limit" "$out/$1.end"
-  if [ "$status" -gt 128 ]; then end "$1" "signal $((status - 128))"; else end "$1" "exit $status"; fi
-}
-`
-
-const reproService = `command -v curl >/dev/null 2>&1 || { echo 'run.sh: curl is needed' >&2; exit 2; }
+const reproService = `command -v curl >/dev/null 2>&1 || { echo 'run.sh: curl, 7.63 or later, is needed' >&2; exit 2; }
 # post N QUERY HEADER...: one invocation, all of its input at once.
 post() {
   n=$1 target=$2
   shift 2
-  : >"$out/$n.outputs"
-  code=$(curl -q --silent --show-error --globoff --noproxy '*' --http1.1 --max-time "$limit" -H 'Expect:' "$@" \
-    --data-binary "@$out/$n.input" --output "$out/$n.outputs" --write-out '%{http_code}' "${url%/}$target" 2>"$out/$n.curl")
-  answered "$n" $? "$code"
+  {
+    curl -q --silent --show-error --globoff --noproxy '*' --http1.1 --max-time "$limit" -H 'Expect:' "$@" \
+      --data-binary "@$out/$n.input" --write-out '%{stderr}\n%{http_code}\n' "${url%/}$target" 2>"$out/$n.curl"
+    echo $? >"$out/$n.status"
+  } | repro keep "$n" >"$out/$n.outputs"
+  answered "$n" "$(cat "$out/$n.status")" "$(tail -n 1 "$out/$n.curl")"
 }
-# answered N STATUS CODE: what curl's exit status, or that of its stand-in, says.
+# answered N STATUS CODE: what curl's exit status, or that of its stand-in, says, unless
+# the handler had to be ended.
 answered() {
+  if grep -q '^flood' "$out/handler.end" 2>/dev/null; then cp "$out/handler.end" "$out/$1.end"; fi
   case $2 in
   0) end "$1" "answer $3" ;;
   28) end "$1" hang ;;
   *) end "$1" 'no whole answer' ;;
   esac
 }
-# stop the handler's process, after two seconds by force.
+# stop: tell repro.py to end the handler's process, after two seconds by force.
 stop() {
   [ -n "$handler" ] || return 0
   kill "$handler" 2>/dev/null
-  watched 2 /dev/null
+  wait "$handler" 2>/dev/null
+  handler=''
 }
 `
 
@@ -164,7 +168,7 @@ func (p *reproPlan) play(line func(string, ...any), i int) {
 		line("(")
 		line(`  cd "$dir" || exit 126`)
 		exports(line, inv.variables)
-		line(`  exec "$@"`)
+		line(`  exec "$python" "$here/repro.py" play %d "$limit" "$@"`, n)
 		line(`) %s>"$out/%d.outputs" 2>"$out/%d.stderr" & handler=$!`, spaced(from), n, n)
 		line("finish %d", n)
 		return
@@ -190,7 +194,7 @@ func (p *reproPlan) serve(line func(string, ...any), i int) {
 	if i > 0 && maps.Equal(inv.variables, p.Invocations[i-1].variables) {
 		return
 	}
-	start := fmt.Sprintf(`exec "$python" "$here/repro.py" rpc "$out/url.%d" "$@"`, i+1)
+	start := `exec "$python" "$here/repro.py" rpc "$@"`
 	if p.Transport == protocol.TransportHTTP {
 		url := "http://127.0.0.1:{port}/"
 		if p.url != "" {
@@ -198,16 +202,18 @@ func (p *reproPlan) serve(line func(string, ...any), i int) {
 		}
 		line(`url=${URL:-}`)
 		line(`if [ -z "$url" ]; then`)
-		start = fmt.Sprintf(`exec "$python" "$here/repro.py" http "$out/url.%d" %s "$@"`, i+1, shellQuoted(url))
+		start = fmt.Sprintf(`exec "$python" "$here/repro.py" http %s "$@"`, shellQuoted(url))
 	}
 	line("stop")
+	line(`rm -f "$out/handler.end"`)
 	line(`mkfifo "$out/url.%d" || exit 2`, i+1)
 	line("(")
 	line(`  cd "$dir" || exit 126`)
 	exports(line, inv.variables)
 	line("  %s", start)
-	line(`) </dev/null >>"$out/handler.stdout" 2>>"$out/handler.stderr" & handler=$!`)
+	line(`) </dev/null >>"$out/handler.stdout" 2>>"$out/handler.stderr" 9>"$out/url.%d" & handler=$!`, i+1)
 	line(`read -r url <"$out/url.%d"`, i+1)
+	line(`[ -n "$url" ] || { echo 'run.sh: repro.py did not start' >&2; exit 2; }`)
 	if p.Transport == protocol.TransportHTTP {
 		line(`fi`)
 		line(`repro wait "$url" || exit 2`)

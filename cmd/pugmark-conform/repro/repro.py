@@ -1,19 +1,22 @@
-"""What run.sh needs besides a shell: the two servers that an input names, a listening
-descriptor 3, an input that is written slowly, and a comparison of what came with what
-was wanted. It needs Python 3.8 or later, and nothing but its standard library.
+"""What run.sh needs besides a shell: the two servers that an input names, a handler
+that is ended with all that it started, an input that is written slowly, and a comparison
+of what came with what was wanted. It needs Python 3.8 or later, and nothing but its
+standard library.
 
-    repro.py serve N READY      serves the bodies of invocation N; out/N.input is its input
-    repro.py watch SECONDS PID END
+    repro.py serve N            serves the bodies of invocation N; out/N.input is its input
+    repro.py play N SECONDS COMMAND...     runs the handler; out/N.end says how it ended
+    repro.py rpc COMMAND...                runs it with a listening descriptor 3
+    repro.py http URL COMMAND...           runs it with a free port for {port}
     repro.py feed N             writes out/N.input as the harness wrote it
     repro.py post N URL         posts it so, where curl would send it at once
-    repro.py rpc READY COMMAND...
-    repro.py http READY URL COMMAND...
+    repro.py keep N             copies an answer, up to what a handler may write
     repro.py wait URL           until somebody answers there
     repro.py root URL           prints it without path and query
     repro.py check              0 the handler behaves, 1 the failure shows, 2 can't tell
 """
 
 import base64
+import contextlib
 import gzip
 import http.client
 import http.server
@@ -21,8 +24,10 @@ import json
 import os
 import re
 import select
+import selectors
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -31,6 +36,7 @@ from urllib.parse import unquote, urlsplit
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = os.path.join(HERE, "out")
+PARENT = os.getppid()
 with open(os.path.join(HERE, "repro.json"), encoding="utf-8") as file:
     PLAN = json.load(file)
 
@@ -51,8 +57,21 @@ def invocation(number):
     return PLAN["invocations"][int(number) - 1]
 
 
-def tell(fifo, text):
-    with open(fifo, "w", encoding="utf-8") as f:
+def note(name, text):
+    with open(os.path.join(OUT, name), "w", encoding="utf-8") as f:
+        f.write(text + "\n")
+
+
+def over():
+    """run.sh is at its end. A signal to a process that the shell has only just forked can
+    be lost, and run.sh can be killed, so that a signal is not all that is looked at."""
+    return os.path.exists(os.path.join(OUT, "over")) or os.getppid() != PARENT
+
+
+def tell(text):
+    """Says on descriptor 9 that what run.sh waits for is there. The shell has opened it, so
+    that its end is there for run.sh to see if this program does not get so far."""
+    with open(9, "w", encoding="utf-8") as f:
         f.write(text + "\n")
 
 
@@ -126,7 +145,7 @@ def memory_key(where, root):
     return None if any("/" in p for p in parts) else "/".join(parts)
 
 
-def serve(number, ready):
+def serve(number):
     it = invocation(number)
     lock, log = threading.Lock(), open(os.path.join(OUT, number + ".requests"), "w", encoding="utf-8")
 
@@ -155,10 +174,11 @@ def serve(number, ready):
         with open(os.path.join(OUT, number + ".input"), "wb") as f:
             f.write(data)
     except OSError as error:
-        tell(ready, f"the bodies can't be served: {error}")
+        tell(f"the bodies can't be served: {error}")
         return 2
-    tell(ready, "ready")
-    signal.pause()
+    tell("ready")
+    while not over():
+        time.sleep(0.1)
     return 0
 
 
@@ -174,16 +194,170 @@ def other_port(handler):
 # --- what plays the handler
 
 
-def watch(seconds, pid, over, end):
-    until = time.monotonic() + float(seconds)
+# What a handler that has ended may still have of its children, as in the harness: they
+# can hold its outputs for so long. And what a service has, once it is told to end.
+GRACE, LEAVING = 0.5, 2  # seconds
+
+
+def adopt():
+    """Makes this process the parent of what the handler leaves behind, so that it is found
+    wherever it went. Only Linux has that: elsewhere a process that leaves the handler's
+    group (setsid) is not found."""
+    if sys.platform == "linux":
+        try:
+            import ctypes
+
+            ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        except (ImportError, OSError, AttributeError):
+            pass
+
+
+def signals():
+    """An event that the signals that end run.sh set."""
+    told = threading.Event()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: told.set())
+    return told
+
+
+def descendants():
+    """The living processes that descend from this one, where there is a /proc."""
+    children = {}
+    for name in os.listdir("/proc") if sys.platform == "linux" else ():
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as f:
+                    state, parent = f.read().rpartition(b")")[2].split()[:2]
+            except OSError:
+                continue
+            children.setdefault(int(parent), []).append((int(name), state))
+    living, left = [], [os.getpid()]
+    while left:
+        for pid, state in children.get(left.pop(), ()):
+            left.append(pid)
+            if state not in (b"Z", b"X"):
+                living.append(pid)
+    return living
+
+
+def signal_group(process, number):
+    with contextlib.suppress(OSError):  # nobody is left in it
+        os.killpg(process.pid, number)
+
+
+def end_all(process):
+    """Kills the handler and what it started."""
+    signal_group(process, signal.SIGKILL)
+    until = time.monotonic() + 5
     while time.monotonic() < until:
-        time.sleep(0.05)
-        if os.path.exists(over):
-            return 0
-    with open(end, "w", encoding="utf-8") as f:
-        f.write("hang\n")
-    os.kill(int(pid), signal.SIGKILL)
+        for pid in descendants():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.01)
+
+
+class Outputs:
+    """The handler's two outputs, copied to those of this process up to a limit."""
+
+    def __init__(self, process):
+        self.pipes = selectors.DefaultSelector()
+        for pipe, to, name in ((process.stdout, 1, "stdout"), (process.stderr, 2, "stderr")):
+            os.set_blocking(pipe.fileno(), False)
+            self.pipes.register(pipe, selectors.EVENT_READ, [to, name, PLAN["most"]])
+
+    def open(self):
+        return len(self.pipes.get_map()) > 0
+
+    def copy(self, seconds):
+        """Copies what is there within that time, and returns the output that there is too
+        much of, and whether anything came."""
+        flood, came = "", False
+        for key, _ in self.pipes.select(seconds):
+            try:
+                data = os.read(key.fd, 1 << 16)
+            except BlockingIOError:
+                continue
+            came = came or bool(data)
+            if not data:
+                self.pipes.unregister(key.fileobj)
+                continue
+            to, name, room = key.data
+            write(to, data[:room])
+            key.data[2] = max(room - len(data), 0)
+            if len(data) > room:
+                flood = name
+        return flood, came
+
+
+def write(to, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(to, view) :]
+
+
+def run(command, env, end, seconds=None, floods=True, pass_fds=()):
+    """Runs the handler in a session of its own until it ends, its seconds are over, it has
+    written more than it may, or run.sh ends. How that was is in the file end before
+    anybody is killed; then the handler and all that it started are."""
+    adopt()
+    told = signals()
+    try:
+        process = subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, pass_fds=pass_fds
+        )
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        note(end, "exit 127" if isinstance(error, FileNotFoundError) else "exit 126")
+        return 0
+    try:
+        for fd in pass_fds:
+            os.close(fd)
+        # Whoever writes the input must see when the handler reads no more.
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        outputs, until, how, leaving = Outputs(process), time.monotonic() + float(seconds or "inf"), "", False
+        while not how:
+            flood, _ = outputs.copy(0.05)
+            if not outputs.open():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.05)
+            now = time.monotonic()
+            if flood and floods:
+                how = "flood " + flood
+            elif process.poll() is not None:
+                how = exit_of(process.returncode)
+            elif now >= until:
+                how = "stopped" if leaving else "hang"
+            elif not leaving and (told.is_set() or over()):
+                if seconds:
+                    return 0
+                signal_group(process, signal.SIGTERM)
+                leaving, until = True, now + LEAVING
+        until = time.monotonic() + GRACE
+        while process.returncode is not None and outputs.open() and time.monotonic() < until and not how.startswith("flood"):
+            flood, _ = outputs.copy(0.05)
+            if flood and floods:
+                how = "flood " + flood
+        note(end, how)
+    finally:
+        end_all(process)
+    if not how.startswith("flood"):
+        while outputs.open() and outputs.copy(0)[1]:
+            pass
     return 0
+
+
+def exit_of(code):
+    return f"exit {code}" if code >= 0 else f"signal {-code}"
+
+
+def play(number, seconds, *command):
+    return run(command, os.environ, number + ".end", seconds)
 
 
 def pieces(number):
@@ -199,9 +373,7 @@ def feed(number):
     try:
         for piece, wait in pieces(number):
             time.sleep(wait)
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(1, view) :]
+            write(1, piece)
         if it["hold"]:
             gone = select.poll()
             gone.register(1, 0)  # an error is told in any case: nobody reads any more
@@ -209,14 +381,38 @@ def feed(number):
                 how = "ended"
     except BrokenPipeError:
         how = "ended"
-    with open(os.path.join(OUT, number + ".fed"), "w", encoding="utf-8") as f:
-        f.write(how + "\n")
+    note(number + ".fed", how)
     return 0
+
+
+def copy_answer(number, read, to):
+    """Copies an answer up to what a handler may write; False when there was more."""
+    room = PLAN["most"]
+    while True:
+        data = read(1 << 16)
+        if not data:
+            return True
+        write(to, data[:room])
+        room -= len(data)
+        if room < 0:
+            note(number + ".end", "flood answer")
+            return False
+
+
+def keep(number):
+    copy_answer(number, lambda n: os.read(0, n), 1)
+    return 0
+
+
+def too_late(*_):
+    raise TimeoutError
 
 
 def post(number, url):
     it, parts = invocation(number), urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=PLAN["limit"])
+    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80)
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(PLAN["limit"])
     try:
         connection.putrequest("POST", it["target"], skip_accept_encoding=True)
         for key, value in it["headers"]:
@@ -230,44 +426,37 @@ def post(number, url):
         except (BrokenPipeError, ConnectionResetError):
             pass  # an answer may be there all the same
         answer = connection.getresponse()
-        body = answer.read()
-    except socket.timeout:
+        with open(os.path.join(OUT, number + ".outputs"), "wb") as f:
+            if not copy_answer(number, answer.read1, f.fileno()):
+                return 23
+    except TimeoutError:
         return 28
     except (OSError, http.client.HTTPException):
         return 56
-    with open(os.path.join(OUT, number + ".outputs"), "wb") as f:
-        f.write(body)
     print(answer.status)
     return 0
 
 
-def rpc(ready, *command):
+def rpc(*command):
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
-    if listener.fileno() == 3:
-        os.set_inheritable(3, True)
-    else:
+    port = listener.getsockname()[1]
+    if listener.fileno() != 3:
         os.dup2(listener.fileno(), 3)
-    tell(ready, f"http://127.0.0.1:{listener.getsockname()[1]}/")
-    return execute(command, dict(os.environ, PUGMARK_RPC_URL="fd://3"))
+        listener.close()
+    tell(f"http://127.0.0.1:{port}/")
+    return run(command, dict(os.environ, PUGMARK_RPC_URL="fd://3"), "handler.end", pass_fds=(3,))
 
 
-def serve_http(ready, url, *command):
+def serve_http(url, *command):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = str(s.getsockname()[1])
-    tell(ready, url.replace("{port}", port))
-    return execute([c.replace("{port}", port) for c in command], os.environ)
-
-
-def execute(command, env):
-    try:
-        os.execvpe(command[0], list(command), env)
-    except OSError as error:
-        print(f"{command[0]}: {error}", file=sys.stderr)
-        return 127
+    tell(url.replace("{port}", port))
+    # What a service logs is nobody's answer: as in the harness, it is only cut.
+    return run([c.replace("{port}", port) for c in command], os.environ, "handler.end", floods=False)
 
 
 def root(url):
@@ -277,15 +466,20 @@ def root(url):
 
 
 def wait(url):
-    parts = urlsplit(url)
+    parts, why = urlsplit(url), ""
     end = time.monotonic() + max(PLAN["limit"], 10)
-    while time.monotonic() < end:
+    while not why and time.monotonic() < end:
+        ended = read("handler.end").decode().strip()
+        if ended:
+            why = f": the handler's process is over, {ended}"
+            continue
         try:
-            socket.create_connection((parts.hostname, parts.port or 80), timeout=1).close()
-            return 0
+            with socket.create_connection((parts.hostname, parts.port or 80), timeout=1) as s:
+                if s.getsockname() != s.getpeername():  # connected to itself: nobody listens
+                    return 0
         except OSError:
             time.sleep(0.05)
-    print(f"run.sh: nobody answers at {url}", file=sys.stderr)
+    print(f"run.sh: nobody answers at {url}{why}", file=sys.stderr)
     return 2
 
 
@@ -334,7 +528,7 @@ class Played:
         self.success = self.end in ("exit 0", "answer 200")
         self.stderr = read(f"{number}.stderr") or read("handler.stderr")
         self.requests = [json.loads(line) for line in read(f"{number}.requests").decode().splitlines()]
-        raw = read(f"{number}.outputs")
+        raw = b"" if self.end.startswith("flood ") else read(f"{number}.outputs")
         if self.end.startswith("answer ") and not self.success:
             raw = b""
         self.broken = {}
@@ -351,11 +545,10 @@ class Played:
         except UnicodeDecodeError as error:
             note("utf8", f"byte {raw[error.start]:02x} at byte {error.start}")
             text = raw.decode("utf-8", "replace")
-        records, at, space = [], 0, " \t\r\n"
+        records, at, space = [], 0, re.compile(r"[ \t\r\n]*")
         decoder = json.JSONDecoder()
         while True:
-            while at < len(text) and text[at] in space:
-                at += 1
+            at = space.match(text, at).end()
             if at == len(text):
                 return records
             if text[at] == "\ufeff":
@@ -373,7 +566,7 @@ class Played:
                 note("single-object", shown(value))
                 at = end
                 continue
-            if not text.startswith("\n", end) or text[end + 1 : end + 2] in tuple(space):
+            if not text.startswith("\n", end) or text[end + 1 : end + 2] in tuple(" \t\r\n"):
                 note("trailing-lf", f"{text[end : end + 2]!r} after record {len(records) + 1}")
             self.look(value, len(records) + 1)
             records.append(value)
@@ -614,6 +807,10 @@ def check_block(p, block):
 
 def judged(p, blocks, wrong, unknown):
     name = f"invocation {p.number}: " if len(PLAN["invocations"]) > 1 else ""
+    if p.end.startswith("flood "):
+        what = p.end.partition(" ")[2]
+        wrong.append(f"{name}the handler wrote more than a handler may: more than {PLAN['most']} bytes on {what}")
+        return
     if p.end == "hang":
         wrong.append(f"{name}the handler was still running after {PLAN['limit']} s")
         return
@@ -675,7 +872,7 @@ def report(lines, status):
 
 
 VERBS = {
-    "serve": serve, "watch": watch, "feed": feed, "post": post,
+    "serve": serve, "play": play, "feed": feed, "post": post, "keep": keep,
     "rpc": rpc, "http": serve_http, "wait": wait, "root": root, "check": check,
 }  # fmt: skip
 
