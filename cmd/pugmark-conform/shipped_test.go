@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"pugmark.dev/conform/process"
 	"pugmark.dev/conform/result"
 )
 
@@ -63,4 +68,23 @@ func TestThePythonRuntimeConforms(t *testing.T) {
 	require.Empty(t, verdictsOf(run, result.Fail))
 	require.Equal(t, result.Conformant, run.Verdict)
 	require.Equal(t, statusConformant, status)
+}
+
+// The failure that the README explains is one that its command shows.
+func TestTheReadmesFailureIsReal(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(readme), "## A first failure, explained\n")
+	require.True(t, found)
+	words := regexp.MustCompile("`pugmark-conform (run --subject [^`]*)`").FindStringSubmatch(rest)
+	require.NotNil(t, words, "the README names no command")
+	_, block, _ := strings.Cut(rest, "\n\n    FAIL ")
+	block, _, _ = strings.Cut(block, "\n\nThe first line names")
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	programs := &process.Set{}
+	defer programs.EndAll(0)
+	require.Equal(t, statusNotConformant, Run(t.Context(), strings.Fields(words[1]), Streams{Out: &out, Err: &errs, Programs: programs}), errs.String())
+	want := "FAIL " + regexp.MustCompile(`(?m)^    `).ReplaceAllString(block, "")
+	require.Contains(t, out.String(), want+"\n")
 }
