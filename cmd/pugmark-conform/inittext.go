@@ -16,19 +16,20 @@ func initLanguages() []string { return []string{"python", "node", "go", "other"}
 // set-up, and how its programs are called.
 type languageLines struct{ setup, version, program string }
 
-func linesOf(language, program string) languageLines {
-	switch language {
+func (f initFlags) linesOf(program string) languageLines {
+	root := f.root()
+	switch f.language {
 	case "python":
 		return languageLines{
 			setup: `  - [python3, -m, venv, "{cache}/venv"]
-  - ["{cache}/venv/bin/pip", install, --quiet, "{dir}/.."]`,
-			version: `["{cache}/venv/bin/python", --version]`,
+  - ["{cache}/venv/bin/pip", install, --quiet, --disable-pip-version-check, "` + root + `"]`,
+			version: pythonVersion(pythonName(".")),
 			program: `"{cache}/venv/bin/python", "{dir}/` + program + `.py"`,
 		}
 	case "node":
 		return languageLines{
-			setup:   `  - [npm, install, --no-save, --prefix, "{cache}", "{dir}/.."]`,
-			version: `[node, --version]`,
+			setup:   `  - [npm, install, --no-save, --prefix, "{cache}", "` + root + `"]`,
+			version: `[node, -p, "require(process.argv[1]).version", "` + root + `/package.json"]`,
 			program: `node, "{dir}/` + program + `.mjs"`,
 		}
 	case "go":
@@ -49,13 +50,15 @@ func (f initFlags) subjectFile() []byte {
 	if f.kind == subject.KindRuntime {
 		program = "runtime"
 	}
-	of := linesOf(f.language, program)
+	of := f.linesOf(program)
 	line("# What pugmark-conform puts to the test. A command is a list of arguments, and no shell")
-	line("# reads it. It runs in the folder of this file, {dir}; {cache} is a folder that is kept.")
+	line("# reads it. It runs in the folder of this file, {dir}; {cache} is kept between runs.")
 	line("name: %q", f.name)
 	line("kind: %s", f.kind)
 	if of.setup != "" {
-		line("# Run once, and again when this list or a file that it names changes.")
+		line("# Run once, and again when this list changes, a file that it names, or a file in a folder")
+		line("# that it names: but for reports, evidence and what tools build there (CONFORMANCE.md,")
+		line("# \"Plug in a handler\").")
 		line("setup:\n%s", of.setup)
 		line("# Prints which version it is, for the reports.")
 		line("version: %s", of.version)

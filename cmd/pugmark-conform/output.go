@@ -44,7 +44,7 @@ func parseOutputsOf(words, formats []string) (outputs []output, err error) {
 		if !slices.Contains(formats, format) {
 			return nil, fmt.Errorf("--output %s: the format %q is not known; there is %s", w, format, strings.Join(formats, ", "))
 		}
-		if slices.ContainsFunc(outputs, func(o output) bool { return filepath.Clean(o.path) == filepath.Clean(path) }) {
+		if slices.ContainsFunc(outputs, func(o output) bool { return samePlace(o.path, path) }) {
 			return nil, fmt.Errorf("--output %s: two reports can't be written to %s", w, path)
 		}
 		outputs = append(outputs, output{format, path})
@@ -169,6 +169,7 @@ func (a *app) write(o output, render func(io.Writer) error) error {
 		if err := o.writeInPlace(render); err != nil {
 			return err
 		}
+		a.noted(followed(o.path))
 		return a.Written.put(o.path, func() error { return nil })
 	}
 	// Made before it is written: what it is made of may take long to read, and who ends
@@ -191,6 +192,7 @@ func (a *app) write(o output, render func(io.Writer) error) error {
 	}
 	if err == nil {
 		err = a.Written.put(o.path, func() error { return os.Rename(temporary.Name(), o.path) })
+		a.noted(o.path)
 	}
 	if err != nil {
 		return fmt.Errorf("--output %s=%s: %w", o.format, o.path, err)

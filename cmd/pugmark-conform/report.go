@@ -123,6 +123,13 @@ func (a *app) render(name, evidence string, words []string) error {
 	if err != nil {
 		return err
 	}
+	folder, file := "", name
+	if isFile(filepath.Join(name, storedReport)) {
+		folder, file = name, filepath.Join(name, storedReport)
+	}
+	if err := a.apart(outputs, folder, place{file, "the report that is read"}); err != nil {
+		return err
+	}
 	if len(outputs) == 0 {
 		terminal := a.terminal(nil)
 		terminal.Evidence = o.evidence

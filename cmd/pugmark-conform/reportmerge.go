@@ -64,6 +64,9 @@ func (a *app) merge(names []string, evidence string, words []string) error {
 	if err != nil {
 		return err
 	}
+	if err := a.apart(outputs, evidence); err != nil {
+		return err
+	}
 	if err := freshFolder(evidence); err != nil {
 		return err
 	}

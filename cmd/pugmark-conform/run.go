@@ -139,6 +139,9 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if f.evidence == "" {
 		f.evidence = f.evidenceFolder(under.Subject.Name)
 	}
+	if err := a.apart(outputs, f.evidence, f.places(under, knownFile)...); err != nil {
+		return err
+	}
 	if err := freshFolder(f.evidence); err != nil {
 		return err
 	}
@@ -175,9 +178,21 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 			if kept := f.keepKnown(terminal.Out, done, runner.Everything(s.cases, under.Subject), isNew); kept != nil {
 				err = harnessError(err, kept)
 			}
+			a.noted(f.writeKnown)
 		}()
 	}
 	return a.conclude(done, s.registry, terminal, append(outputs, output{"json", filepath.Join(f.evidence, storedReport)}))
+}
+
+// places is what reports must not be written over.
+func (f runFlags) places(under opened, known string) []place {
+	places := []place{
+		{f.writeKnown, "the file of --write-known-failures"}, {known, "the known-failures file of the run"}, {under.known, "the subject's known-failures file"},
+	}
+	if isFile(f.subject) {
+		places = append(places, place{f.subject, "the subject file"})
+	}
+	return places
 }
 
 // check holds the flags against what they can be, before anything is done.
