@@ -28,7 +28,7 @@ type streams struct {
 
 // run is the program: it returns the exit status.
 func run(ctx context.Context, args []string, std streams) int {
-	std.err = &lockedWriter{w: std.err}
+	std.out, std.err = readOutput{std.out}, &lockedWriter{w: std.err}
 	return (&app{streams: std, patience: patience}).execute(ctx, args)
 }
 

@@ -26,6 +26,8 @@ func (a *app) complain(ctx context.Context, err error) (status int) {
 	switch {
 	case ctx.Err() != nil:
 		err = errInterrupted
+	case errors.Is(err, errUnread):
+		return status
 	case errors.As(err, &failure):
 		status = exitFailed
 		failure.Stderr = nil // it went to our own as it came

@@ -20,6 +20,7 @@ func main() { os.Exit(program()) }
 
 // program runs until it is done or interrupted. A second signal ends it at once.
 func program() (status int) {
+	surviveUnreadPipes()
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
 		signals = append(signals, syscall.SIGHUP)

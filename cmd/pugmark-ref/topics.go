@@ -19,7 +19,8 @@ func statusTopic() *cobra.Command {
      or a store that does not exist, a handler that is not registered, a store that
      can't be reached or that ignores conditions, and an interruption by Ctrl-C,
      SIGTERM or SIGHUP, which ends handlers that run. An interrupted run leaves what
-     was committed, and nothing half done; a second signal ends it at once
+     was committed, and nothing half done; a second signal ends it at once. Also when
+     nobody reads the output to its end, as behind head: then without a word
 
 Standard error says in one line what is wrong and what to do. Bytes in it that a
 terminal would heed are escaped; what a handler writes to its standard error is

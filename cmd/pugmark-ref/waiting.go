@@ -178,15 +178,21 @@ func (i *interruptible) Read(p []byte) (int, error) {
 }
 
 // lockedWriter lets what handlers write and what the program says pass one after
-// the other.
+// the other. When that can't be written, as when its reader has gone, it is lost, and no
+// invocation fails by it.
 type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu   sync.Mutex
+	w    io.Writer
+	lost bool
 }
 
 // Write implements [io.Writer].
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(p)
+	if !l.lost {
+		_, err := l.w.Write(p)
+		l.lost = err != nil
+	}
+	return len(p), nil
 }
