@@ -45,9 +45,6 @@ func answer(at place, a script.Answer) {
 	if a.Truncate != nil && *a.Truncate < 0 {
 		at.key("truncate").fault("a body can't be cut after %d bytes", *a.Truncate)
 	}
-	if a.Truncate != nil && a.Chunked {
-		at.key("truncate").fault("a chunked body has no length to fall short of")
-	}
 	if a.Missing && (a.Status != 0 || a.Body != nil) {
 		at.key("missing").fault("a missing key is answered with 404 and nothing else")
 	}

@@ -45,7 +45,7 @@ type Answer struct {
 	// Body replaces the entry's.
 	Body *Body `yaml:"body,omitempty" json:"body,omitempty"`
 	// Truncate closes the connection after this many bytes of the body, with the
-	// Content-Length of the whole.
+	// Content-Length of the whole or, chunked, without the last chunk.
 	Truncate *int `yaml:"truncate,omitempty" json:"truncate,omitempty"`
 	// Delay is waited before the answer.
 	Delay Duration `yaml:"delay,omitempty" json:"delay,omitempty"`
