@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,20 +17,9 @@ var program string
 // programs is what the tests of this package have running.
 var programs = &process.Set{}
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
+func TestMain(m *testing.M) {
 	_ = process.Adopt()
-	bin, err := os.MkdirTemp("", "mutants-bin")
-	if err == nil {
-		defer os.RemoveAll(bin)
-		err = programtest.Build(bin, "pugmark-conform")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	program = filepath.Join(bin, "pugmark-conform")
-	defer programs.EndAll(2 * time.Second)
-	return m.Run()
+	status := programtest.Main(m, func(bin string) { program = filepath.Join(bin, "pugmark-conform") }, "pugmark-conform")
+	programs.EndAll(2 * time.Second)
+	os.Exit(status)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -33,15 +32,7 @@ type prepared struct{ m *testing.M }
 
 func (p prepared) Run() int {
 	_ = process.Adopt()
-	bin, err := os.MkdirTemp("", "pugmark-conform-bin")
-	if err == nil {
-		defer os.RemoveAll(bin)
-		err = programtest.Build(bin, "pugmark-conform")
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return p.m.Run()
+	return programtest.Main(p.m, func(bin string) {
+		os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}, "pugmark-conform")
 }

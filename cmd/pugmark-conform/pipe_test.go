@@ -14,19 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pugmark.dev/conform/process/programtest"
 	"pugmark.dev/conform/report"
 	"pugmark.dev/conform/result"
 )
-
-// unreadable is the two outputs of a program whose reader has gone.
-func unreadable(t *testing.T) *os.File {
-	t.Helper()
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	require.NoError(t, read.Close())
-	t.Cleanup(func() { write.Close() })
-	return write
-}
 
 // TestWhatNobodyReadsDoesNotCostTheResult: whoever read standard output, and perhaps the
 // errors too, goes away in the middle of a run.
@@ -37,7 +28,7 @@ func TestWhatNobodyReadsDoesNotCostTheResult(t *testing.T) {
 			c := exec.Command(raced, "run", "--evidence", filepath.Join(dir, "evidence"), "--output", "json="+filepath.Join(dir, "report.json"),
 				"handler/framing/*")
 			var text strings.Builder
-			c.Stdout, c.Stderr = unreadable(t), &text
+			c.Stdout, c.Stderr = programtest.Unread(t), &text
 			if both {
 				c.Stderr = c.Stdout
 			}
@@ -104,7 +95,7 @@ func TestAListThatIsCutShortIsNoComplaint(t *testing.T) {
 	for _, args := range [][]string{{"list"}, {"--help"}, {"explain", "P3/any-whitespace"}} {
 		c := exec.Command(raced, args...)
 		var text strings.Builder
-		c.Stdout, c.Stderr = unreadable(t), &text
+		c.Stdout, c.Stderr = programtest.Unread(t), &text
 		require.Error(t, c.Run())
 		require.Equal(t, statusError, c.ProcessState.ExitCode(), args)
 		require.Empty(t, text.String())

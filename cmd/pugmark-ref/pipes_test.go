@@ -9,24 +9,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// unread is a pipe whose reader has gone.
-func unread(t *testing.T) *os.File {
-	t.Helper()
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	require.NoError(t, read.Close())
-	t.Cleanup(func() { write.Close() })
-	return write
-}
+	"pugmark.dev/conform/process/programtest"
+)
 
 func TestOutputThatNobodyReadsEndsQuietly(t *testing.T) {
 	started(t)
 	for _, args := range [][]string{{"log"}, {"log", "--json"}, {"inspect"}} {
 		c := exec.Command("pugmark-ref", args...)
 		var stderr strings.Builder
-		c.Stdout, c.Stderr = unread(t), &stderr
+		c.Stdout, c.Stderr = programtest.Unread(t), &stderr
 		require.Error(t, c.Run())
 		require.Equal(t, exitOther, c.ProcessState.ExitCode(), args)
 		require.Empty(t, stderr.String())
@@ -40,7 +32,7 @@ func TestErrorsThatNobodyReadsFailNoInvocation(t *testing.T) {
 	ended := alive(t)
 	c := exec.Command("pugmark-ref", "run", "--once", "--", "sh", "-c",
 		`echo begun >alive; exec 9>alive; cat >/dev/null; echo one >&2; sleep 0.2; echo two >&2; sleep 0.2; echo '{"data":"aGk="}'`)
-	c.Stderr = unread(t)
+	c.Stderr = programtest.Unread(t)
 	out, err := c.Output()
 	require.NoError(t, err)
 	require.Contains(t, string(out), "is at version 2; it may have more to do")

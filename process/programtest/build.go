@@ -2,7 +2,11 @@ package programtest
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Build builds commands of this module, such as pugmark-ref, into a folder, which go
@@ -18,4 +22,30 @@ func Build(dir string, commands ...string) error {
 		return fmt.Errorf("go build %v: %w\n%s", commands, err, out)
 	}
 	return nil
+}
+
+// Main builds commands into a folder that is there as long as the tests of a package
+// run, tells use of it, runs the tests, and returns their exit status.
+func Main(tests interface{ Run() int }, use func(bin string), commands ...string) int {
+	bin, err := os.MkdirTemp("", "programtest")
+	if err == nil {
+		defer os.RemoveAll(bin)
+		err = Build(bin, commands...)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	use(bin)
+	return tests.Run()
+}
+
+// Unread is a pipe whose reader has gone, for the outputs of a program.
+func Unread(t testing.TB) *os.File {
+	t.Helper()
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, read.Close())
+	t.Cleanup(func() { write.Close() })
+	return write
 }
