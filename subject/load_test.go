@@ -96,7 +96,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"unknown command", runtime + "commands:\n  strat: [x]\n", []string{"4:3: `commands`: unknown key `strat`, did you mean `start`?"}},
 		{"command without what it is about", runtime + "commands:\n  push: [x, \"{session}\"]\n", []string{"4:9: `commands.push` has no {body}"}},
 		{"feature of the other kind", handler + subprocess + "features: [instructions, inspect]\n", []string{
-			"4:26: unknown feature `inspect` of a handler, want one of `instructions`, `fork`, `session`, `write-remote`, `memory`, `typed-events`, `load`, `encode`, `tracing`, `sdk-page`, `minimal-handler`, `concurrent`"}},
+			"4:26: unknown feature `inspect` of a handler, want one of `instructions`, `fork`, `session`, `write-remote`, `memory`, `typed-events`, `load`, `encode`, `tracing`, `sdk-page`, `helpers`, `schema-url`, `minimal-handler`, `concurrent`"}},
 		{"feature misspelt and twice", handler + subprocess + "features: [fork, fork, sesion]\n", []string{
 			"4:18: the feature `fork` is claimed twice", "4:24: unknown feature `sesion` of a handler, did you mean `session`?"}},
 		{"shell line", handler + "transports: {subprocess: {command: python 'my handler.py'}}\n", []string{
