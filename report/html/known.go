@@ -44,7 +44,7 @@ func (m *maker) known() *knownFailures {
 			k.Holds = append(k.Holds, e)
 		}
 	}
-	k.Summary = fmt.Sprintf("%d listed in %s, of which %d do not hold; %s excused", len(x.Entries), line(x.File, 200), len(k.Broken), count(excused, "result"))
+	k.Summary = fmt.Sprintf("%d listed in %s, %d broken; %s excused", len(x.Entries), line(x.File, 200), len(k.Broken), count(excused, "result"))
 	return k
 }
 

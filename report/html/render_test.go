@@ -193,7 +193,7 @@ func TestKnownFailuresAreShown(t *testing.T) {
 	}}
 	text := string(r.page())
 	for _, want := range []string{
-		"2 listed in known.yaml, of which 1 do not hold; 5 results excused", "known.yaml:4", "handler/framing/* on every transport", "fail of P3/any-whitespace at stdout, a byte",
+		"2 listed in known.yaml, 1 broken; 5 results excused", "known.yaml:4", "handler/framing/* on every transport", "fail of P3/any-whitespace at stdout, a byte",
 		"reads lines", `<a href="https://example.org/1" rel="noreferrer">`, "2030-02-01", "5 results excused, of 6 that it fits",
 		"known.yaml:9", "handler/a/data on rpc", `<p class="error">excuses nothing any more</p>`,
 		"each case 3 times", "the values of API_TOKEN, wherever they stood",
@@ -217,4 +217,16 @@ func TestAnUntestedRequirementOfAWholeRunHasItsReason(t *testing.T) {
 	require.Contains(t, string(r.page()), why)
 	r.run.Selection = result.Selection{Patterns: []string{"handler/framing/*"}, Shard: "1/1"}
 	require.NotContains(t, string(r.page()), why)
+}
+
+// An entry that does not hold makes a run red of which all else is as expected.
+func TestABrokenEntryIsNotBlamedOnTheSubject(t *testing.T) {
+	r := newRun(t)
+	r.requirement("P3/utf8", result.KnownFailure, "handler/a/b")
+	r.add(result.Case{ID: "handler/a/b", Transport: "rpc", Verdict: result.KnownFailure, Reason: "Known."}, nil)
+	r.run.Known = &result.Excuses{File: "known.yaml", Entries: []result.Excuse{{Line: 2, Case: "handler/a/c", Problem: "matches nothing"}}}
+	text := string(r.page())
+	require.Contains(t, text, "exit status 1: the known-failures file says what is not so")
+	r.run.Cases[0].Verdict = result.Fail
+	require.Contains(t, string(r.page()), "exit status 1: something that the protocol demands does not hold")
 }

@@ -48,6 +48,9 @@ func needsLooking(v result.Verdict) bool {
 	return v != result.Pass && v != result.NotApplicable
 }
 
+// isRed reports whether a result makes a run not conformant by itself.
+func isRed(v result.Verdict) bool { return tone(v) == "bad" }
+
 // heading is what the page says of a whole run.
 type heading struct {
 	Word, Tone string
@@ -86,6 +89,9 @@ func headingOf(run *result.Run) heading {
 		}
 	case report.ExitNotConformant:
 		h.Meaning = "something that the protocol demands does not hold"
+		if run.Known.HasProblem() && !slices.ContainsFunc(run.Cases, func(c result.Case) bool { return isRed(c.Verdict) }) {
+			h.Meaning = "the known-failures file says what is not so"
+		}
 	case report.ExitIncomplete:
 		h.Meaning = "something that had to be tested could not be"
 	default:
