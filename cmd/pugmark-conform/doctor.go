@@ -173,7 +173,7 @@ func (d *checkup) look() error {
 		if err := d.tellSpared(referenceName, nil); err != nil {
 			return err
 		}
-		s, err := reference()
+		s, err := d.reference()
 		if err != nil {
 			return err
 		}

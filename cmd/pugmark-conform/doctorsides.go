@@ -176,7 +176,7 @@ func (d *checkup) claims(under opened, kind, transport string, claimed []string)
 
 // plays plays one case, and reports whether it holds; holds is what is then printed.
 func (d *checkup) plays(under opened, transport, id, holds, do string) (bool, error) {
-	fake, err := scriptedHandler()
+	fake, err := d.scriptedHandler()
 	if err != nil {
 		return false, err
 	}
@@ -244,7 +244,7 @@ func (d *checkup) operations(under opened, run, transport string) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	fake, err := scriptedHandler()
+	fake, err := d.scriptedHandler()
 	if err != nil {
 		return false, err
 	}

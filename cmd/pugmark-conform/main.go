@@ -86,6 +86,9 @@ type Streams struct {
 	Now func() time.Time
 	// Environ is where secrets are looked for, as NAME=value; nil is [os.Environ].
 	Environ func() []string
+	// Self is the program that plays the handlers of ours by its hidden verbs; empty is
+	// the one that runs.
+	Self string
 }
 
 // Run runs one verb and returns the exit status. Tests call it in process.
@@ -123,6 +126,13 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		fmt.Fprintln(s.Err, "pugmark-conform:", report.Inert(err.Error())) // it may quote a subject
 	}
 	return statusError
+}
+
+func (s Streams) self() (string, error) {
+	if s.Self != "" {
+		return s.Self, nil
+	}
+	return os.Executable()
 }
 
 func (s Streams) now() time.Time {

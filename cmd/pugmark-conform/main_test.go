@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,6 +26,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(prepared{m}, map[string]func(){raced: func() { os.Exit(start()) }})
 }
 
+// plain is the program without the race detector, which plays the handlers of tests that
+// run the rest in process.
+var plain string
+
 // prepared puts the program on PATH, where the tests, the scripts of the gates and
 // those of repro look for it, and makes the tests the parent of orphans, as main does,
 // so that what a subject leaves behind can be counted.
@@ -33,6 +38,7 @@ type prepared struct{ m *testing.M }
 func (p prepared) Run() int {
 	_ = process.Adopt()
 	return programtest.Main(p.m, func(bin string) {
+		plain = filepath.Join(bin, "pugmark-conform")
 		os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}, "pugmark-conform")
 }

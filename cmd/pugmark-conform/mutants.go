@@ -44,7 +44,7 @@ func (a *app) mutants(c *cobra.Command, f mutantFlags, patterns []string) error 
 	if err != nil {
 		return err
 	}
-	fake, err := scriptedHandler()
+	fake, err := a.scriptedHandler()
 	if err != nil {
 		return err
 	}

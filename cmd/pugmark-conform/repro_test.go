@@ -24,7 +24,7 @@ const reproShare = 41
 // transport a script ends with 0, or says that it can't tell.
 func TestReproScriptsDoNotAccuseTheReference(t *testing.T) {
 	registry, cases := builtIn(t)
-	under, err := reference()
+	under, err := Streams{Self: plain}.reference()
 	require.NoError(t, err)
 	var chosen []*casefile.Case
 	share, pair := map[string]bool{}, 0

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -112,7 +111,7 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	if err != nil {
 		return hinted(err, s.cases, f.choice.Patterns...)
 	}
-	fake, err := scriptedHandler()
+	fake, err := a.scriptedHandler()
 	if err != nil {
 		return err
 	}
@@ -247,8 +246,8 @@ func shellQuoted(word string) string {
 }
 
 // scriptedHandler is this program in its hidden role.
-func scriptedHandler() (stage.Fake, error) {
-	self, err := os.Executable()
+func (s Streams) scriptedHandler() (stage.Fake, error) {
+	self, err := s.self()
 	if err != nil {
 		return stage.Fake{}, fmt.Errorf("finding this program, which is the scripted handler too: %w", err)
 	}

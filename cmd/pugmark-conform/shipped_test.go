@@ -84,7 +84,7 @@ func TestTheReadmesFailureIsReal(t *testing.T) {
 	var out, errs bytes.Buffer
 	programs := &process.Set{}
 	defer programs.EndAll(0)
-	require.Equal(t, statusNotConformant, Run(t.Context(), strings.Fields(words[1]), Streams{Out: &out, Err: &errs, Programs: programs}), errs.String())
+	require.Equal(t, statusNotConformant, Run(t.Context(), strings.Fields(words[1]), Streams{Out: &out, Err: &errs, Programs: programs, Self: plain}), errs.String())
 	want := "FAIL " + regexp.MustCompile(`(?m)^    `).ReplaceAllString(block, "")
 	require.Contains(t, out.String(), want+"\n")
 }

@@ -44,7 +44,7 @@ func (o opened) Close() error {
 // was interrupted was said, and the subject can be described but not started.
 func (a *app) openSubject(ctx context.Context, name string, parallel int) (opened, error) {
 	if name == referenceName {
-		s, err := reference()
+		s, err := a.reference()
 		return opened{Subject: s}, err
 	}
 	cache, err := subject.DefaultCache()
@@ -120,8 +120,8 @@ func declared(ready *subject.Opened) opened {
 }
 
 // reference is the built-in subject.
-func reference() (runner.Subject, error) {
-	self, err := os.Executable()
+func (s Streams) reference() (runner.Subject, error) {
+	self, err := s.self()
 	if err != nil {
 		return runner.Subject{}, fmt.Errorf("finding this program, which is the reference handler too: %w", err)
 	}

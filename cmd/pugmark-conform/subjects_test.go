@@ -59,7 +59,7 @@ func played(t *testing.T, args ...string) (*result.Run, int) {
 	programs := &process.Set{}
 	defer programs.EndAll(0)
 	args = append([]string{"run", "--evidence", filepath.Join(t.TempDir(), "evidence"), "--output", "json=-"}, args...)
-	status := Run(t.Context(), args, Streams{Out: &out, Err: &errs, Programs: programs})
+	status := Run(t.Context(), args, Streams{Out: &out, Err: &errs, Programs: programs, Self: plain})
 	run, err := report.ReadJSON(&out)
 	require.NoError(t, err, "exit status %d\n%s", status, errs.String())
 	require.Equal(t, status, report.ExitStatus(run), "the status and the report agree")
