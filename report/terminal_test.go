@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -318,9 +319,28 @@ func TestProgressIsSeldomWritten(t *testing.T) {
 	})
 }
 
+// shared is a buffer that is read while others write to it.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
 func TestWhatIsNoTerminalIsToldNowAndThenHowFarTheRunIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out, log bytes.Buffer
+		var out bytes.Buffer
+		var log shared
 		term := &Terminal{Out: &out, Log: &log}
 		term.Begin(1247)
 		for i := range 320 {
@@ -341,10 +361,10 @@ func TestWhatIsNoTerminalIsToldNowAndThenHowFarTheRunIs(t *testing.T) {
 320 of 1247 results, 3 failed, 45 s
 320 of 1247 results, 3 failed, 1 min 00 s
 `, log.String())
-		size := log.Len()
+		size := len(log.String())
 		require.NoError(t, term.Summary(clear(t), nil))
 		time.Sleep(time.Minute)
-		require.Equal(t, size, log.Len(), "nothing is written after the end")
+		require.Equal(t, size, len(log.String()), "nothing is written after the end")
 		require.NotContains(t, out.String(), " of 1247")
 	})
 }
