@@ -126,10 +126,17 @@ type echo struct {
 // what differs from one transport to another.
 func echoes(hits []hit) []echo {
 	type key struct{ id, check, where, want, got, diff string }
-	at := map[key]int{}
+	at, like := map[key]int{}, newLikeness()
+	several := map[key]int{}
+	for _, h := range hits {
+		several[key{id: h.ID, check: h.check.ID}]++
+	}
 	var all []echo
 	for _, h := range hits {
-		k := key{h.ID, h.check.ID, alike(h.check.Where), alike(h.check.Want), alike(h.check.Got), alike(h.check.Diff)}
+		k := key{id: h.ID, check: h.check.ID}
+		if several[k] > 1 { // else there is nothing that it could be like
+			k.where, k.want, k.got, k.diff = like.of(h.check.Where), like.of(h.check.Want), like.of(h.check.Got), like.of(h.check.Diff)
+		}
 		i, ok := at[k]
 		if !ok {
 			i = len(all)
@@ -143,15 +150,24 @@ func echoes(hits []hit) []echo {
 	return all
 }
 
-// alike is a text without what differs between results that are otherwise the same: the
-// seven digits that cases put into bodies, session IDs and digests, the bytes of a dump,
-// whose text stands beside them, and what the output of a transport is called. Counts of
-// bytes stay.
-func alike(s string) string {
-	s = regexp.MustCompile(`( [0-9a-f]{2}){2,}`).ReplaceAllString(s, " #")
-	s = regexp.MustCompile(`[0-9a-f]{16,}`).ReplaceAllString(s, "#")
-	s = regexp.MustCompile(`\b(stdout|answer), `).ReplaceAllString(s, "output, ")
-	return regexp.MustCompile(`(\bbytes? )?[0-9]+( bytes?\b)?`).ReplaceAllStringFunc(s, func(number string) string {
+// likeness is what differs between results that are otherwise the same: the seven digits
+// that cases put into bodies, session IDs and digests, the bytes of a dump, whose text
+// stands beside them, and what the output of a transport is called. Counts of bytes stay.
+type likeness struct{ dump, digest, output, number *regexp.Regexp }
+
+func newLikeness() likeness {
+	return likeness{
+		dump: regexp.MustCompile(`( [0-9a-f]{2}){2,}`), digest: regexp.MustCompile(`[0-9a-f]{16,}`),
+		output: regexp.MustCompile(`\b(stdout|answer), `), number: regexp.MustCompile(`(\bbytes? )?[0-9]+( bytes?\b)?`),
+	}
+}
+
+// of is a text without these differences.
+func (l likeness) of(s string) string {
+	s = l.dump.ReplaceAllString(s, " #")
+	s = l.digest.ReplaceAllString(s, "#")
+	s = l.output.ReplaceAllString(s, "output, ")
+	return l.number.ReplaceAllStringFunc(s, func(number string) string {
 		if len(number) == 7 && !strings.Contains(number, " ") {
 			return "#"
 		}
@@ -159,12 +175,11 @@ func alike(s string) string {
 	})
 }
 
-// outcome is cases that came to the same verdict for the same reason, as far as [alike]
+// outcome is cases that came to the same verdict for the same reason, as far as [likeness]
 // tells. The reason is that of the first.
 type outcome struct {
 	verdict result.Verdict
 	reason  string
-	alike   string
 	cases   []*result.Case
 }
 
@@ -172,18 +187,19 @@ type outcome struct {
 // verdicts, then of the cases.
 func outcomes(cases []result.Case, wanted ...result.Verdict) []outcome {
 	var all []outcome
+	like := newLikeness()
 	for _, v := range wanted {
+		at := map[string]int{}
 		for i := range cases {
 			c := &cases[i]
 			if c.Verdict != v {
 				continue
 			}
-			reason := alike(result.Clip(c.Reason, maxCopied))
-			same := func(o outcome) bool { return o.verdict == v && o.alike == reason }
-			j := slices.IndexFunc(all, same)
-			if j < 0 {
-				j = len(all)
-				all = append(all, outcome{verdict: v, reason: c.Reason, alike: reason})
+			reason := like.of(result.Clip(c.Reason, maxCopied))
+			j, ok := at[reason]
+			if !ok {
+				j, at[reason] = len(all), len(all)
+				all = append(all, outcome{verdict: v, reason: c.Reason})
 			}
 			all[j].cases = append(all[j].cases, c)
 		}

@@ -15,7 +15,7 @@ func TestWhatDiffersByTheDigitsOfACaseIsAlike(t *testing.T) {
 		{"stdout, output 1, body", "answer, output 1, body"},
 		{"- 00000000  37 34 39  7494331,", "- 00000000  38 35 30  8505442,"},
 	} {
-		require.Equal(t, alike(c[0]), alike(c[1]))
+		require.Equal(t, newLikeness().of(c[0]), newLikeness().of(c[1]))
 	}
 	for _, c := range [][2]string{
 		{`body: 26 bytes, "hello, 4406944"`, `body: 25 bytes, "hello, 440694"`},
@@ -25,7 +25,7 @@ func TestWhatDiffersByTheDigitsOfACaseIsAlike(t *testing.T) {
 		{"exit status 1", "exit status 2"},
 		{"12345678", "23456789"},
 	} {
-		require.NotEqual(t, alike(c[0]), alike(c[1]))
+		require.NotEqual(t, newLikeness().of(c[0]), newLikeness().of(c[1]))
 	}
 }
 

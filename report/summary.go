@@ -134,7 +134,7 @@ func (p *page) others(all []echo) {
 		switch {
 		case columns("  also "+place(o.echo)+o.said) <= p.width:
 			p.line("  also %s%s", place(o.echo), o.said)
-		case i > 0 && alike(others[i-1].said) == alike(o.said):
+		case i > 0 && others[i-1].alike == o.alike:
 			p.line("%s", cutTo("  also "+place(o.echo)+": the same", p.width))
 		default:
 			p.line("%s", cutTo("  also "+place(o.echo)+":", p.width))
@@ -146,18 +146,20 @@ func (p *page) others(all []echo) {
 // brief is a hit in a few words.
 type brief struct {
 	echo
-	said string
+	said, alike string // alike is by [likeness]
 }
 
 // inBrief is hits in a few words. Of a handler that said why it ended, its words count
 // and not how each transport shows that it did.
 func inBrief(all []echo) (list []brief) {
+	like := newLikeness()
 	for _, e := range all {
-		b := brief{e, says(e.check)}
+		b := brief{echo: e, said: says(e.check)}
 		if _, why, ok := strings.Cut(e.check.Got, result.StderrSays); ok {
 			b.said = ": " + clean(result.Clip(strings.TrimPrefix(result.StderrSays, "; ")+why, maxLine))
 		}
-		if n := len(list); n > 0 && list[n-1].ID == b.ID && alike(list[n-1].said) == alike(b.said) {
+		b.alike = like.of(b.said)
+		if n := len(list); n > 0 && list[n-1].ID == b.ID && list[n-1].alike == b.alike {
 			for _, t := range b.transports {
 				if !slices.Contains(list[n-1].transports, t) {
 					list[n-1].transports = append(slices.Clone(list[n-1].transports), t)
