@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ func ended(id, transport string, v result.Verdict, failing ...string) result.Cas
 // at is a case that went wrong at a place: where its checks fail, or where the first
 // was not run for.
 func at(where string, c result.Case) result.Case {
+	c.Checks = slices.Clone(c.Checks)
 	if c.Verdict == result.NotTestable {
 		c.Checks[0].Verdict, c.Checks[0].Where = result.NotRun, where
 	}

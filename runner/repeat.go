@@ -37,8 +37,8 @@ func TimeOf(folder string) int {
 }
 
 // Repeated is what several times come to: what each of them says, or, when two
-// differ, flaky with the findings of both. They differ when the verdicts do, or what
-// any check came to; the texts of findings vary with the seed. A time that the harness
+// differ, flaky with the findings of both. They differ when the verdicts do, what any
+// check came to, or where it failed; the texts of findings vary with the seed. A time that the harness
 // could not judge counts for all, since nothing can be said of the others by it.
 //
 // It also returns which of the times are told in the result; times must not be empty.
@@ -80,7 +80,7 @@ func differ(a, b result.Case) bool {
 		return m
 	}
 	x, y := outcomes(a), outcomes(b)
-	if a.Verdict != b.Verdict || len(x) != len(y) {
+	if a.Verdict != b.Verdict || len(x) != len(y) || !slices.Equal(a.Places(), b.Places()) {
 		return true
 	}
 	for id, v := range x {
@@ -123,7 +123,7 @@ func both(a, b Time) (checks []result.Check) {
 	for _, k := range a.Result.Checks {
 		o, ok := of[k.ID]
 		delete(of, k.ID)
-		if ok && o.Verdict == k.Verdict {
+		if ok && o.Verdict == k.Verdict && result.Place(o.Where) == result.Place(k.Where) {
 			checks = append(checks, k)
 			continue
 		}

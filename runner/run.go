@@ -27,6 +27,10 @@ import (
 // not accused of anything that the other cases are about.
 const Baseline = "handler/agreement/observe"
 
+// PremiseFailed begins the reason of a case that was not played since [Baseline] does
+// not hold.
+const PremiseFailed = "the premise of this case"
+
 // readyTime is how long a service may take until it accepts connections.
 const readyTime = 10 * time.Second
 
@@ -201,7 +205,7 @@ func (r *run) do(ctx context.Context, j *job) {
 		j.result = r.again(r.baseline(ctx, j.transport).result, play)
 	case slices.Contains(j.c.Needs, "instructions"):
 		if b := r.baseline(ctx, j.transport); !holds(b.result) {
-			reason := fmt.Sprintf("the premise of this case, %s, ended in %s", Baseline, b.result.Verdict)
+			reason := fmt.Sprintf("%s, %s, ended in %s", PremiseFailed, Baseline, b.result.Verdict)
 			if b.result.Reason != "" {
 				reason += ": " + b.result.Reason
 			}

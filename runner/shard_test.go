@@ -98,6 +98,12 @@ func TestTimesThatDifferAreFlaky(t *testing.T) {
 	flaky, _ := runner.Repeated([]runner.Time{time(1, fail), time(2, other)})
 	require.Equal(t, result.Flaky, flaky.Verdict)
 	require.Len(t, flaky.Checks, 4)
+	// And so is one that fails at another place, but for the number of a byte.
+	here, there, near := at("stdout, byte 9", fail), at("end of the handler", fail), at("stdout, byte 12", fail)
+	flaky, told = runner.Repeated([]runner.Time{time(1, here), time(2, near), time(3, there)})
+	require.Equal(t, result.Flaky, flaky.Verdict)
+	require.Len(t, told, 2)
+	require.Equal(t, []string{"time 1, stdout, byte 9", "time 3, end of the handler"}, []string{flaky.Checks[0].Where, flaky.Checks[1].Where})
 	// What the harness could not judge is said, and nothing of the subject.
 	broken := ended("handler/a/one", "rpc", "harness-error")
 	flaky, _ = runner.Repeated([]runner.Time{time(1, fail), time(2, broken)})

@@ -8,6 +8,7 @@ import (
 
 	"pugmark.dev/conform/casefile"
 	"pugmark.dev/conform/result"
+	"pugmark.dev/conform/runner"
 )
 
 // following is what the lines rest on that say what can be done after a red run.
@@ -37,6 +38,12 @@ func (n following) lines(first *result.Case) (lines []string) {
 	}
 	switch c := n.caseOf(first); {
 	case c == nil:
+	case n.premiseFailed(first):
+		words := []string{"doctor"}
+		if name := flagValue(n.command, "--subject"); name != "" {
+			words = append(words, "--subject", name)
+		}
+		say("why "+runner.Baseline+" does not hold, on which the others rest", words...)
 	case n.isReproducible(c, first):
 		say("the first failure in a folder, without the harness", files("repro", filepath.Join(n.evidence, filepath.FromSlash(first.Evidence)))...)
 	default:
@@ -59,6 +66,11 @@ func (n following) caseOf(first *result.Case) *casefile.Case {
 		return nil
 	}
 	return n.cases[i]
+}
+
+// premiseFailed reports whether a case was not played since the agreement does not hold.
+func (n following) premiseFailed(first *result.Case) bool {
+	return first.Verdict == result.NotTestable && strings.HasPrefix(first.Reason, runner.PremiseFailed)
 }
 
 // isReproducible reports whether repro can write a folder from the evidence of a result.

@@ -26,6 +26,10 @@ func TestWhatCanBeDoneNextNamesTheFirstFailure(t *testing.T) {
 	const show = "what the first of these cases does and wants: pugmark-conform show "
 	unseen := failed("handler/a/b", result.NotTestable)
 	unseen.Checks[0].Verdict = result.NotRun
+	premise := failed("handler/a/b", result.NotTestable)
+	premise.Reason = "the premise of this case, handler/agreement/observe, ended in fail"
+	mine := plain
+	mine.command = []string{"pugmark-conform", "run", "--subject", "my sdk.yaml"}
 	played := failed("handler/a/b", result.Fail)
 	played.Evidence = ""
 	for name, c := range map[string]struct {
@@ -37,8 +41,10 @@ func TestWhatCanBeDoneNextNamesTheFirstFailure(t *testing.T) {
 			"the first failure in a folder, without the harness: pugmark-conform repro 'evidence/my sdk/handler/a/b@rpc'", page}},
 		"own cases": {own, failed("handler/a/b", result.Hang), []string{
 			"the first failure in a folder, without the harness: pugmark-conform repro 'evidence/my sdk/handler/a/b@rpc' --cases 'my cases'"}},
-		"a runtime":             {plain, failed("runtime/a/b", result.Fail), []string{show + "runtime/a/b", page}},
-		"two at a time":         {plain, failed("handler/a/two", result.Fail), []string{show + "handler/a/two", page}},
+		"a runtime":     {plain, failed("runtime/a/b", result.Fail), []string{show + "runtime/a/b", page}},
+		"two at a time": {plain, failed("handler/a/two", result.Fail), []string{show + "handler/a/two", page}},
+		"no agreement": {mine, premise, []string{
+			"why handler/agreement/observe does not hold, on which the others rest: pugmark-conform doctor --subject 'my sdk.yaml'", page}},
 		"nothing that failed":   {plain, unseen, []string{show + "handler/a/b", page}},
 		"no evidence of it":     {plain, played, []string{show + "handler/a/b", page}},
 		"a fault of ours":       {plain, failed("handler/a/b", result.HarnessError), []string{page}},

@@ -53,7 +53,7 @@ run then, and without --subject the command is the one that was recorded.`,
 	flags.StringVar(&f.subject, "subject", "", "`NAME` of a subject that is shipped, or path of a subject file (default reference, or the one of the evidence)")
 	casesFlag(c, &f.cases)
 	flags.StringVar(&f.transport, "transport", "", "`TRANSPORT` of the case: subprocess, rpc or http (default the first one that fails)")
-	flags.StringVar(&f.into, "into", "", "`FOLDER` to write, which is not there yet (default repro/CASE@TRANSPORT)")
+	flags.StringVar(&f.into, "into", "", "`FOLDER` to write, which is not there yet (default repro/CASE@TRANSPORT, in the place of what an earlier repro wrote there)")
 	flags.Int64Var(&f.seed, "seed", 0, "`NUMBER` that session IDs, and the texts that vary, are made from (default a fresh one)")
 	flags.Float64Var(&f.timeScale, "time-scale", 1, "`FACTOR` on every time limit, for slow machines")
 	return c
@@ -92,6 +92,12 @@ func (a *app) repro(ctx context.Context, what string, f reproFlags) error {
 	}
 	if f.into == "" {
 		f.into = filepath.Join("repro", filepath.FromSlash(result.EvidenceFolder(r.c.ID, r.evidence.Transport)))
+		// A case that is being mended is reproduced again and again.
+		if _, err := os.Lstat(filepath.Join(f.into, reproPlanFile)); err == nil {
+			if err := os.RemoveAll(f.into); err != nil {
+				return err
+			}
+		}
 	}
 	if err := writeRepro(f.into, r, s.registry); err != nil {
 		return err
@@ -132,7 +138,7 @@ func (a *app) reproStored(ctx context.Context, dir string, f reproFlags, s *suit
 		return nil, err
 	}
 	r.judged.Rerun = stored.Rerun
-	rerun := strings.Fields(stored.Rerun)
+	rerun := shellWords(stored.Rerun)
 	if r.seed, err = strconv.ParseInt(flagValue(rerun, "--seed"), 10, 64); err != nil {
 		return nil, fmt.Errorf("%s: its rerun line names no --seed, so the input can't be told whole; run the case again with repro %s", dir, e.Case)
 	}

@@ -53,7 +53,7 @@ func writeRepro(dir string, r *recorded, registry *spec.Spec) (err error) {
 	put("README.md", []byte(reproReadme(p, r, registry)), 0o666)
 	put("run.sh", []byte(p.script(r)), 0o777)
 	put("repro.py", reproTool, 0o666)
-	put("repro.json", append(plan, '\n'), 0o666)
+	put(reproPlanFile, append(plan, '\n'), 0o666)
 	for name, body := range p.bodies {
 		put(filepath.Join("bodies", name), body, 0o666)
 	}

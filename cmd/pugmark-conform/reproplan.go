@@ -22,6 +22,9 @@ import (
 	"pugmark.dev/conform/transcript"
 )
 
+// reproPlanFile is a file that every folder of repro has.
+const reproPlanFile = "repro.json"
+
 // reproPlan is what repro.json holds: what repro.py serves and compares. Times are in
 // seconds.
 type reproPlan struct {

@@ -245,6 +245,37 @@ func shellQuoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// shellWords is the words of a line that was made of [shellQuoted] ones.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	within, begun := false, false
+	for i := 0; i < len(line); i++ {
+		switch b := line[i]; {
+		case b == '\'':
+			within, begun = !within, true
+		case within:
+			word.WriteByte(b)
+		case b == ' ':
+			if begun {
+				words = append(words, word.String())
+				word.Reset()
+				begun = false
+			}
+		case b == '\\' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+			begun = true
+		default:
+			word.WriteByte(b)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
+}
+
 // scriptedHandler is this program in its hidden role.
 func (s Streams) scriptedHandler() (stage.Fake, error) {
 	self, err := s.self()

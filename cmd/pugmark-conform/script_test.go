@@ -181,6 +181,16 @@ func TestFreshFolderEmptiesOnlyWhatItMade(t *testing.T) {
 	require.Equal(t, marker, entries[0].Name())
 }
 
+func TestAQuotedLineIsItsWordsAgain(t *testing.T) {
+	words := []string{"run", "--subject", "it's a \"dir\" $HOME/s.yaml", "", "--seed", "7", "new\nline", `back\slash`, "é"}
+	var quoted []string
+	for _, word := range words {
+		quoted = append(quoted, shellQuoted(word))
+	}
+	require.Equal(t, words, shellWords(strings.Join(quoted, " ")))
+	require.Empty(t, shellWords("  "))
+}
+
 func TestShellQuotedWordsAreOneWordToAShell(t *testing.T) {
 	for _, word := range []string{"", "plain/word-1.yaml", "two words", "it's", `a"b$c`, "new\nline", "*"} {
 		out, err := exec.Command("sh", "-c", "printf %s "+shellQuoted(word)).Output()

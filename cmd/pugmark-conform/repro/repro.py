@@ -512,6 +512,11 @@ def shown(data):
     return text if len(text) <= 300 else text[:300] + "..."
 
 
+def ending(stderr):
+    last = stderr[-300:].strip()
+    return f"; stderr ends with {shown(last)}" if last else ""
+
+
 def empty(value):
     return value is None or value is False or value == "" or value == {} or (not isinstance(value, bool) and value == 0)
 
@@ -670,7 +675,7 @@ def nanoseconds(text):
 
 def check_exit(p, want):
     if want == "0" and not p.success or want == "failure" and p.success:
-        raise Wrong(f"end: want {'success' if want == '0' else 'failure'}, got {p.end}; stderr ends with {shown(p.stderr[-300:].strip())}")
+        raise Wrong(f"end: want {'success' if want == '0' else 'failure'}, got {p.end}{ending(p.stderr)}")
 
 
 def check_observed(p, want):
