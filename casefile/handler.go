@@ -27,6 +27,9 @@ func (k *checker) handler(at place, h *Handler) {
 	}
 	cited := map[string]bool{}
 	k.blocks(at.key("expect"), h.Expect, played{h, h.Input, controlled, cited})
+	if h.Input.HoldsAnswer() || h.Control != nil && h.Control.Input.HoldsAnswer() {
+		at.key("input").fault("`held` waits for the main invocation, and stands in the input of `beside`")
+	}
 	if h.Beside != nil {
 		k.beside(at, h, played{h, h.Beside.Input, controlled, cited})
 	}

@@ -41,7 +41,7 @@ func TestValidCasesLoad(t *testing.T) {
 		"handler/framing/every-key",
 		"handler/framing/merged-base",
 		"handler/framing/no-whitespace",
-		"handler/lifecycle/in-flight",
+		"handler/lifecycle/held-answer", "handler/lifecycle/in-flight",
 		"handler/lifecycle/silent-with-control",
 		"runtime/forks/child-after-next-run",
 		"runtime/framing/every-key",

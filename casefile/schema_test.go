@@ -308,7 +308,7 @@ func TestValidCasesHaveEveryKey(t *testing.T) {
 // isElsewhere reports keys that make no sense in the one case that has nearly all.
 func isElsewhere(kind, key string) bool {
 	return slices.Contains([]string{
-		"handler Trace.none", "handler Answer.truncate", "handler Answer.chunked", "handler Answer.missing",
+		"handler Trace.none", "handler Answer.truncate", "handler Answer.chunked", "handler Answer.missing", "handler Answer.held",
 		"handler HandlerExpect.silent", "handler LoadedMatch.text", "handler LoadedMatch.base64", "handler LoadedMatch.error",
 		"handler MemoryMatch.error", "handler EntryMatch.fork", "handler EntryMatch.target", "handler EntryMatch.source",
 		"handler EntryMatch.control", "handler EntryMatch.inline", "handler EntryMatch.source-version", "handler ControlMatch.after", "handler ControlMatch.status", "handler ControlMatch.reason",

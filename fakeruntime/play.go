@@ -47,10 +47,11 @@ type Invocation struct {
 	// streams (R22), and how long the end of an RPC process is waited for when its
 	// connection broke.
 	Grace time.Duration
-	// BeforeLast, when set, is called when the input stream has gone out but for its
-	// last write, which follows as soon as it returns. stop is closed when the rest is
-	// not wanted any more. Limit goes on meanwhile.
-	BeforeLast func(stop <-chan struct{})
+	// Hold, when set, is called when the input stream has gone out but for its last
+	// write, which follows as soon as it returns; or, if an answer of the script is held,
+	// before that answer instead, each time that it is asked for. stop is closed when the
+	// rest is not wanted any more. Limit goes on meanwhile.
+	Hold func(stop <-chan struct{})
 	// Kept, when set, takes over the invocation's two servers, which go on
 	// answering until it is closed. Invocations that share one follow one another.
 	Kept *Kept
@@ -137,6 +138,9 @@ func (p *player) play(ctx context.Context) (map[string]string, error) {
 	if p.stream, err = Compose(p.told(), p.Script, servers.roots()); err != nil {
 		return nil, err
 	}
+	if p.Script.HoldsAnswer() {
+		servers.hold, p.Hold = p.Hold, nil
+	}
 	servers.serve(p.stream)
 	switch p.Target.transport() {
 	case protocol.TransportRPC:
@@ -183,9 +187,9 @@ func (p *player) feed(w io.Writer, name string, stop <-chan struct{}) error {
 		if !wait(pause, stop) {
 			return errStopped
 		}
-		if i == len(p.stream.Writes)-1 && p.BeforeLast != nil {
+		if i == len(p.stream.Writes)-1 && p.Hold != nil {
 			p.log.Add(transcript.Event{Kind: transcript.Note, Stream: name, Text: transcript.HeldNote})
-			p.BeforeLast(stop)
+			p.Hold(stop)
 			if !wait(0, stop) {
 				return errStopped
 			}

@@ -73,7 +73,7 @@ func (p *player) post(ctx context.Context, target string, w watched) (transcript
 		return ended, f, nil
 	}
 	defer conn.Close()
-	if tcp, ok := conn.(*net.TCPConn); ok && p.BeforeLast != nil {
+	if tcp, ok := conn.(*net.TCPConn); ok && p.Hold != nil {
 		// What stands before the last write of a long input has then been read by the
 		// handler, and not just put away by this end of the connection.
 		if err := tcp.SetWriteBuffer(heldBuffer); err != nil {

@@ -202,7 +202,7 @@ func TestTheLastRecordIsHeldBackWhileTheHandlerReads(t *testing.T) {
 	inv := overHTTP(url)
 	inv.Script = Script{Records: []Record{{Name: "a"}, {Filler: 1_000_000}, {Name: "z"}}}
 	held := 0
-	inv.BeforeLast = func(<-chan struct{}) {
+	inv.Hold = func(<-chan struct{}) {
 		held++
 		select {
 		case first := <-read:
@@ -232,7 +232,7 @@ func TestAnAnswerEndsTheWaitForTheLastRecord(t *testing.T) { // R19
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		io.Copy(io.Discard, conn)
 	}))
-	inv.BeforeLast = func(stop <-chan struct{}) { <-stop }
+	inv.Hold = func(stop <-chan struct{}) { <-stop }
 	got := playHTTP(t, inv)
 	require.Equal(t, transcript.HowAnswer, got.Ended().How)
 	require.Empty(t, slices.DeleteFunc(slices.Clone(got.Events), func(e transcript.Event) bool { return e.Text != transcript.ReleasedNote }))

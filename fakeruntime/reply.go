@@ -31,6 +31,7 @@ type reply struct {
 	cut     bool // the connection is closed after send bytes
 	chunked bool
 	delay   time.Duration
+	held    bool
 }
 
 // isRight reports whether an answer of a script changes nothing.
@@ -81,7 +82,7 @@ func newReply(o object, a script.Answer) (reply, error) {
 		}
 		o.body, o.encoding = stored, a.Body.Encoding
 	}
-	r := reply{status: http.StatusOK, header: http.Header{}, body: o.body, chunked: a.Chunked, delay: time.Duration(a.Delay)}
+	r := reply{status: http.StatusOK, header: http.Header{}, body: o.body, chunked: a.Chunked, delay: time.Duration(a.Delay), held: a.Held}
 	if a.Status != 0 {
 		if a.Status < 200 || a.Status > 599 {
 			return reply{}, fmt.Errorf("status: %d is no final answer", a.Status)

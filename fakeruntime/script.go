@@ -1,6 +1,10 @@
 package fakeruntime
 
-import "pugmark.dev/conform/script"
+import (
+	"slices"
+
+	"pugmark.dev/conform/script"
+)
 
 // Script is one invocation as a case describes it: what goes down the handler's
 // input stream, byte for byte, and what the two servers answer.
@@ -16,6 +20,16 @@ type Script struct {
 	Memory map[string]Object `yaml:"memory,omitempty"`
 	// MemoryRoot is the path of the memory server's root; /memories/ when empty.
 	MemoryRoot string `yaml:"memory-root,omitempty"`
+}
+
+// HoldsAnswer reports whether an answer of a server is held back.
+func (s Script) HoldsAnswer() bool {
+	for _, o := range s.Memory {
+		if o.Serve.Held {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Records, func(r Record) bool { return r.Serve.Held })
 }
 
 // Record is one Input. A record without Raw is rendered by the stream's framing

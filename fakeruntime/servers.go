@@ -29,6 +29,7 @@ type servers struct {
 	memoryRoot string // the path, with a slash at both ends
 	listeners  [2]net.Listener
 	stream     Stream
+	hold       func(stop <-chan struct{}) // waits before an answer that is held, or nil
 
 	stop chan struct{}
 	wg   sync.WaitGroup
@@ -174,6 +175,11 @@ func (s *servers) exchange(conn net.Conn, req *http.Request, name string, find f
 	}
 	if answer.delay > 0 && !s.pause(answer.delay) {
 		return false
+	}
+	if answer.held && s.hold != nil {
+		log.Add(transcript.Event{Kind: transcript.Note, Stream: stream, Text: transcript.HeldAnswerNote})
+		s.hold(s.stop)
+		log.Add(transcript.Event{Kind: transcript.Note, Stream: stream, Text: transcript.ReleasedAnswerNote})
 	}
 	again, e := send(conn, req, answer)
 	e.Kind, e.Stream, e.HTTP.Exchange = transcript.Response, stream, number

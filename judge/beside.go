@@ -7,13 +7,22 @@ import (
 )
 
 // inFlight looks at the premise of the invocation beside the main one: that it waited
-// for its last record while the main one was played. One that failed before says so
+// for its last record, or for an answer, while the main one was played. One that failed before says so
 // in its checks.
 func (h *handlerCase) inFlight(v *invocation) bool {
-	if v.inv.Role == roleBeside && v.ended.Success() && !v.noted(transcript.ReleasedNote) {
-		h.halt(result.NotTestable, v.where("the handler answered before the last record was sent, so no two invocations were in flight at the same time"))
+	if v.inv.Role == roleBeside && v.ended.Success() && !v.waited() {
+		before := "before the last record was sent"
+		if h.c.Handler.Beside.Input.HoldsAnswer() {
+			before = "without asking for what was held back"
+		}
+		h.halt(result.NotTestable, v.where("the handler answered "+before+", so no two invocations were in flight at the same time"))
 	}
 	return h.stop == nil
+}
+
+// waited reports whether the invocation waited until the main one was over.
+func (v *invocation) waited() bool {
+	return v.noted(transcript.ReleasedNote) || v.noted(transcript.ReleasedAnswerNote)
 }
 
 // blocks is what the case expects of an invocation.

@@ -163,7 +163,7 @@ func (h *handlerCase) take() bool {
 	if len(h.mains) < wanted {
 		// A control, or an invocation that never came to its end, explains it.
 		for _, v := range slices.Concat(h.controls, h.besides, h.mains) {
-			if v.ended != nil && (!v.ended.Success() || v.inv.Role == roleBeside && !v.noted(transcript.ReleasedNote)) {
+			if v.ended != nil && (!v.ended.Success() || v.inv.Role == roleBeside && !v.waited()) {
 				return true
 			}
 		}

@@ -62,6 +62,12 @@ func handlerMixers() []Mutant {
 				answers := &latestAnswer{}
 				return fakehandler.Agreement{Output: answers.begin}
 			}),
+		mixing("empties-one-list-of-outputs", "P2/same-format",
+			"Outputs of all invocations go into one list, which each takes whole and empties when it answers.",
+			func() fakehandler.Agreement {
+				list := &oneList{}
+				return fakehandler.Agreement{Output: func(w io.Writer) io.Writer { return &listed{of: list, w: w} }}
+			}),
 	}
 }
 
@@ -147,5 +153,32 @@ func (a *heldAnswer) Close() error {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
 	_, err := a.w.Write(a.held)
+	return err
+}
+
+// oneList is the Outputs that no answer has taken yet.
+type oneList struct {
+	mu      sync.Mutex
+	outputs []byte
+}
+
+// listed is an answer that takes what is in the list when its invocation is done.
+type listed struct {
+	of *oneList
+	w  io.Writer
+}
+
+func (l *listed) Write(p []byte) (int, error) {
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	l.of.outputs = append(l.of.outputs, p...)
+	return len(p), nil
+}
+
+func (l *listed) Close() error {
+	l.of.mu.Lock()
+	defer l.of.mu.Unlock()
+	_, err := l.w.Write(l.of.outputs)
+	l.of.outputs = nil
 	return err
 }

@@ -49,6 +49,9 @@ type Answer struct {
 	Truncate *int `yaml:"truncate,omitempty" json:"truncate,omitempty"`
 	// Delay is waited before the answer.
 	Delay Duration `yaml:"delay,omitempty" json:"delay,omitempty"`
+	// Held waits with the answer until the main invocation is over, in the input of one
+	// that is played beside it.
+	Held bool `yaml:"held,omitempty" json:"held,omitempty"`
 	// Chunked sends the body in chunks, without Content-Length.
 	Chunked bool `yaml:"chunked,omitempty" json:"chunked,omitempty"`
 	// Drop closes the connection after the whole answer, which did not announce it.

@@ -2,14 +2,15 @@ package stage
 
 import (
 	"context"
+	"sync"
 
 	"pugmark.dev/conform/result"
 )
 
 // invokeBoth plays two invocations to one process so that both are in flight at the
 // same time, in an order that is the same every time: one is sent but for its last
-// record, the main one is played until its end, then the rest of the first is sent
-// and its end is waited for. A handler that takes one request at a time ends the
+// record, or asks for an answer that is held, the main one is played until its end, then
+// what the first waits for is sent and its end is waited for. A handler that takes one request at a time ends the
 // main one with its limit; the other one still comes to its end behind it.
 //
 // A process that an invocation failed in is let go when both are over.
@@ -21,8 +22,9 @@ func invokeBoth(ctx context.Context, job Job, beside, main invocation, h *held, 
 		return notStarted(job, err, &e.Steps[at])
 	}
 	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once // an answer may be asked for twice
 	beside.hold = func(stop <-chan struct{}) {
-		close(held)
+		once.Do(func() { close(held) })
 		select {
 		case <-release:
 		case <-stop:

@@ -60,6 +60,63 @@ func TestTwoInvocationsAreInFlightAtTheSameTime(t *testing.T) {
 	}
 }
 
+// A handler that has written something waits for the answer that is held until the main
+// invocation is over; what asks for nothing that is held has nothing to wait for.
+func TestAnAnswerIsHeldUntilTheMainInvocationIsOver(t *testing.T) {
+	held := func(key string) *casefile.Handler {
+		c := twoAtATime()
+		first := "first"
+		c.Beside.Input.Records = []fakeruntime.Record{
+			{Event: "memory"},
+			{Instructions: []fakeruntime.Instruction{{Op: "write", Text: &first, Name: "f"}, {Op: "memory", Key: key}, {Op: "memory", Key: key}}},
+			{Event: "start"},
+		}
+		c.Beside.Input.Memory = map[string]fakeruntime.Object{
+			"facts/a": {Body: text("fact"), Serve: script.Answer{Held: true}}, "facts/b": {Body: text("fact")},
+		}
+		return c
+	}
+	notes := func(e *result.Evidence) (list []string) {
+		for _, event := range e.Invocations[0].Transcript.Events {
+			switch {
+			case event.Text == transcript.HeldNote, event.Text == transcript.HeldAnswerNote, event.Text == transcript.ReleasedAnswerNote:
+				list = append(list, event.Stream+": "+event.Text)
+			case event.Kind == transcript.Response && event.Stream == transcript.Memory:
+				list = append(list, "memory: answered")
+			}
+		}
+		return list
+	}
+	hold := []string{"memory: " + transcript.HeldAnswerNote, "memory: " + transcript.ReleasedAnswerNote, "memory: answered"}
+	for _, transport := range []string{"rpc", "http"} {
+		for key, c := range map[string]struct {
+			want  []string
+			roles []string
+		}{
+			"facts/a": {slices.Concat(hold, hold), []string{RoleBeside, RoleMain}},
+			"facts/b": {[]string{"memory: answered", "memory: answered"}, []string{RoleBeside}},
+		} {
+			t.Run(transport+" "+key, func(t *testing.T) {
+				pool := &Pool{}
+				defer pool.Close()
+				e := Stage(t.Context(), handlerJob(t, held(key), transport, pool))
+				require.Empty(t, e.Fault)
+				if diff := cmp.Diff(c.want, notes(e)); diff != "" {
+					t.Errorf("of the answers (-want +got):\n%s", diff)
+				}
+				var roles []string
+				for _, i := range e.Invocations {
+					roles = append(roles, i.Role)
+				}
+				require.Equal(t, c.roles, roles)
+				for _, end := range ends(e) {
+					require.Equal(t, transcript.HowAnswer, end)
+				}
+			})
+		}
+	}
+}
+
 // serial takes one request at a time, from its head to its end.
 func serial() http.Handler {
 	var turn sync.Mutex

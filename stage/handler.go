@@ -32,7 +32,7 @@ type invocation struct {
 	variables map[string]string
 	kept      *fakeruntime.Kept
 	last      bool
-	// hold is fakeruntime's BeforeLast.
+	// hold is that of [fakeruntime.Invocation].
 	hold func(stop <-chan struct{})
 }
 
@@ -165,7 +165,7 @@ func play(ctx context.Context, job Job, step invocation, target fakeruntime.Targ
 	started := time.Now()
 	p.transcript, p.names, p.err = fakeruntime.Invocation{
 		Case: job.Case.ID, Told: job.Told, Identity: id, Trace: trace, Script: step.script, Target: target, Limit: limit, Kept: step.kept,
-		BeforeLast: step.hold,
+		Hold: step.hold,
 	}.Play(ctx)
 	p.took = time.Since(started)
 	return p

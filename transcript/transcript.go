@@ -42,6 +42,9 @@ const LateNote = "the record that was held back goes out"
 const (
 	HeldNote     = "all but the end of the input is out; the end waits while another invocation is played"
 	ReleasedNote = "the other invocation is over, and the end of the input goes out"
+	// The same of an answer of a server.
+	HeldAnswerNote     = "the answer waits while another invocation is played"
+	ReleasedAnswerNote = "the other invocation is over, and the answer goes out"
 )
 
 // The streams an event can belong to.
