@@ -29,7 +29,7 @@ func (f runFlags) knownFile(under opened) (file string, isNew bool, err error) {
 		return file, false, nil
 	}
 	_, err = os.Stat(f.writeKnown)
-	same := file != "" && isSameFile(file, f.writeKnown)
+	same := file != "" && samePlace(file, f.writeKnown)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && file != "" && !same:
 		if _, err := os.Stat(file); err == nil {
@@ -44,18 +44,6 @@ func (f runFlags) knownFile(under opened) (file string, isNew bool, err error) {
 		return "", false, fmt.Errorf("--write-known-failures %s: the run is held against %s; name that one", f.writeKnown, file)
 	}
 	return f.writeKnown, false, nil
-}
-
-// isSameFile reports whether two paths name one file, there or not.
-func isSameFile(a, b string) bool {
-	first, errA := os.Stat(a)
-	second, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(first, second)
-	}
-	a, errA = filepath.Abs(a)
-	b, errB = filepath.Abs(b)
-	return errA == nil && errB == nil && a == b
 }
 
 // relative is a path as the reader of a report would write it: from the working
